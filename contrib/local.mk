@@ -1,0 +1,24 @@
+# contrib: the benchmark, and the scripts that set up, build and check.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+
+bin_PROGRAMS += contrib/gpuproto_perf
+contrib_gpuproto_perf_SOURCES = \
+    contrib/gpuproto_perf.c \
+    contrib/gpuproto_perf.h \
+    contrib/gpuproto_perf_args.c \
+    contrib/gpuproto_perf_data.c \
+    contrib/gpuproto_perf_data.h \
+    contrib/gpuproto_perf_mem.c \
+    contrib/gpuproto_perf_mem.h \
+    contrib/gpuproto_perf_mpit.c \
+    contrib/gpuproto_perf_mpit.h \
+    contrib/gpuproto_perf_report.c
+contrib_gpuproto_perf_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+contrib_gpuproto_perf_LDADD = $(MPI_LIBS)
+
+dist_noinst_SCRIPTS += \
+    contrib/check.sh \
+    contrib/gpu-check.sh \
+    contrib/quickstart.sh
+EXTRA_DIST += contrib/lib.sh

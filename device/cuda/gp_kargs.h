@@ -1,0 +1,235 @@
+/*
+ * gp_kargs.h - what the host hands to a kernel and what a kernel hands back.
+ *
+ * Owns the layouts shared by gp_cuda_exec.c (writer) and the kernels (reader). Valid as C11 and
+ * CUDA C++.
+ *
+ *   blob (device memory, one per connection set; built by the host when the set is connected)
+ *   +0   gp_kchan_t[channels]
+ *   then per channel, each 16-byte aligned, at the byte offsets its gp_kchan_t names:
+ *        gp_stream_t[n_streams]  gp_step_t[n_steps]  gp_ref_t[n_refs]
+ *        gp_link_t[n_recv]  gp_link_t[n_send]
+ *        gp_conn_t[n_recv]  gp_conn_t[n_send]   (step, seen, zeroed: updated by the kernel at call
+ *        end)
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef GP_KARGS_H
+#define GP_KARGS_H
+
+#include "device/gp_exec.h"
+#include "planner/gp_program.h"
+
+typedef struct gp_kchan {
+    uint32_t algorithm;   /* gp_algorithm_t of the program */
+    uint32_t n_streams;
+    uint32_t n_steps;
+    uint32_t n_refs;
+    uint32_t n_recv;
+    uint32_t n_send;
+    uint32_t n_chunks;
+    uint32_t reserved;
+    uint64_t streams_off; /* bytes from the start of the blob */
+    uint64_t steps_off;
+    uint64_t refs_off;
+    uint64_t recv_links_off;
+    uint64_t send_links_off;
+    uint64_t recv_conns_off;
+    uint64_t send_conns_off;
+} gp_kchan_t;
+
+/*
+ * Pinned host memory, mapped into the GPU: one per executor. Each line has one writer.
+ */
+typedef struct gp_kstatus {
+    /* line 0: written by the last block of a call, read by the CPU */
+    uint64_t done;          /* number of the last completed call; release store, acquire load */
+    uint64_t failed;        /* sequence number of a call that ended by abort */
+    uint64_t pad0[14];
+    /*
+     * lines 1, 2: written by the kernel before `done` is released, read by the CPU after acquiring
+     * it
+     */
+    gp_exec_record_t record;
+    uint64_t pad1[(256 - sizeof(gp_exec_record_t)) / 8];
+    /* line 3: written by the CPU, polled by the kernel every few thousand polls */
+    uint32_t abort;         /* non-zero: give up */
+    uint32_t pad2[31];
+    /* line 4: written by a kernel that saw `abort`, before it ends */
+    gp_wait_info_t wait;
+    uint64_t pad3[(128 - sizeof(gp_wait_info_t)) / 8];
+} gp_kstatus_t;
+
+/*
+ * What the blocks of a call tell each other; a line of device memory, zero between calls. Every
+ * block adds, the last one reads and clears.
+ */
+typedef struct gp_karrive {
+    uint32_t arrived;       /* blocks that ended; acquire-release. Top bit: a block saw the abort */
+    uint32_t reserved;
+    uint64_t steps;         /* steps executed by the blocks that ended */
+} gp_karrive_t;
+
+#define GP_KARRIVE_ABORTED 0x80000000u
+
+/* Kernel parameters, by value; well below the 4 KiB limit. */
+typedef struct gp_kargs {
+    unsigned char *blob;    /* device memory, see above */
+    const void *send;       /* device-readable; may equal recv */
+    void *recv;
+    gp_kstatus_t *status;   /* device address of the pinned block */
+    uint32_t *arrived;      /* device memory, one line (gp_karrive_t), zero between calls */
+    uint64_t seq;           /* of this call, from 1 */
+    gp_geom_t geom;
+    uint32_t rop;           /* gp_rop_t; the family is the kernel's */
+    uint32_t ll_zero;       /* LL: zero drained send FIFOs first (flag age limit) */
+} gp_kargs_t;
+
+/*
+ * Entry points: one per (family, protocol), extern "C", named by this macro:
+ *     gp_kernel_<family>_<protocol>  e.g. gp_kernel_f32_ll128
+ * grid = channels, block = threads (a multiple of 32). Dynamic shared memory:
+ * gp_kernel_shared_bytes().
+ */
+#define GP_KERNEL_MAX_THREADS_LL 1024
+#define GP_KERNEL_MAX_THREADS_LL128 384
+#define GP_KERNEL_MAX_THREADS_SIMPLE 512
+#define GP_KERNEL_MAX_STREAMS 15 /* a named barrier each; barrier 0 is the block's */
+
+/*
+ * Dynamic shared memory of a block, in this order, each part 16-byte aligned:
+ *
+ *   gp_kblock_t
+ *   gp_kconn_t[n_recv + n_send]            receive connections first; read-only after setup
+ *   per stream  gp_kstep_t[GP_KWINDOW_STEPS] gp_kref_t[window refs]     the decoded window
+ *   u64 seen[copies][n_recv + n_send]      one copy per warp (LL, LL128) or per block (Simple)
+ *   gp_stream_t[] gp_step_t[] gp_ref_t[]   copy of the program, if no larger than GP_KRAW_MAX_BYTES
+ */
+#define GP_KWINDOW_STEPS 32u     /* steps decoded at once: one per lane */
+#define GP_KWINDOW_MIN_REFS 64u
+#define GP_KRAW_MAX_BYTES 8192u
+
+/* Where a stream is. */
+typedef struct gp_kwindow {
+    uint64_t loop;   /* of the first step behind the window */
+    uint64_t steps;  /* executed once the window is done */
+    uint32_t index;  /* of the first step behind the window, within the stream */
+    uint32_t n;      /* steps in the window; 0: the stream has ended */
+} gp_kwindow_t;
+
+typedef struct gp_kblock {
+    gp_kchan_t chan;
+    uint32_t dead;                    /* the abort was seen; any thread writes, never cleared */
+    uint32_t gated;                   /* some connection of the channel is gated */
+    gp_kwindow_t windows[GP_KERNEL_MAX_STREAMS]; /* written by a stream's first warp, read by all */
+    uint64_t *seen;                   /* all copies */
+    const gp_stream_t *prog_streams;  /* the program: in shared memory or in the blob */
+    const gp_step_t *prog_steps;
+    const gp_ref_t *prog_refs;
+} gp_kblock_t;
+
+/* A connection as the kernel needs it. */
+typedef struct gp_kconn {
+    unsigned char *slots;
+    uint64_t *tail;
+    uint64_t *head;
+    uint64_t *sizes;
+    uint64_t base;       /* step of ordinal 0 in loop 0 of this call */
+    uint64_t slot_bytes;
+    uint32_t uses;
+    uint32_t n_slots;
+    uint32_t gated;
+    uint32_t peer;
+} gp_kconn_t;
+
+/* A decoded step of a certain loop; the refs are those of the window, inputs first, then sends. */
+typedef struct gp_kstep {
+    uint64_t offset_bytes; /* of the chunk in the user's buffers */
+    uint64_t bytes;        /* of the chunk; may be 0 */
+    uint32_t first_ref;
+    uint32_t n_in;
+    uint32_t n_send;
+    uint32_t flags;        /* GP_STEP_OUTPUT, GP_KSTEP_INPUT */
+} gp_kstep_t;
+
+#define GP_KSTEP_INPUT 0x100u /* some input is a connection */
+
+/* A decoded reference: the slot of one step of one connection. */
+typedef struct gp_kref {
+    unsigned char *slot; /* NULL: the user's send buffer */
+    uint64_t step;
+    uint32_t conn;       /* in gp_kconn_t[]: sends count from n_recv on */
+    uint32_t slot_index;
+} gp_kref_t;
+
+GP_FN uint32_t gp_k16(uint32_t bytes)
+{
+    return (bytes + 15u) & ~15u;
+}
+
+/* References a window can hold: any step of the program fits, see gp_kernel_fits(). */
+GP_FN uint32_t gp_kwindow_refs(const gp_kchan_t *chan)
+{
+    uint32_t most = chan->n_recv + chan->n_send + 1;
+
+    return most > GP_KWINDOW_MIN_REFS ? most : GP_KWINDOW_MIN_REFS;
+}
+
+/* Bytes of the window of one stream. */
+GP_FN uint32_t gp_kwindow_bytes(const gp_kchan_t *chan)
+{
+    return GP_KWINDOW_STEPS * (uint32_t) sizeof(gp_kstep_t)
+           + gp_k16(gp_kwindow_refs(chan) * (uint32_t) sizeof(gp_kref_t));
+}
+
+/* Bytes of the program itself; it is used where it lies when larger than GP_KRAW_MAX_BYTES. */
+GP_FN uint64_t gp_kraw_bytes(const gp_kchan_t *chan)
+{
+    return ((uint64_t) chan->n_streams * sizeof(gp_stream_t) + 15u) / 16u * 16u
+           + ((uint64_t) chan->n_steps * sizeof(gp_step_t) + 15u) / 16u * 16u
+           + (uint64_t) chan->n_refs * sizeof(gp_ref_t);
+}
+
+/*
+ * Copies of `seen`: a warp that waits by itself needs its own, or barriers would have to order
+ * them.
+ */
+GP_FN uint32_t gp_kseen_copies(uint32_t protocol, uint32_t threads)
+{
+    return GP_PROTO_SIMPLE == protocol ? 1u : threads / 32u;
+}
+
+/* Dynamic shared memory bytes of a block that runs `chan` with `threads` threads. */
+GP_FN uint32_t gp_kernel_shared_bytes(const gp_kchan_t *chan, uint32_t protocol, uint32_t threads)
+{
+    uint32_t n_conns = chan->n_recv + chan->n_send;
+    uint64_t raw = gp_kraw_bytes(chan);
+    uint64_t bytes = gp_k16((uint32_t) sizeof(gp_kblock_t));
+
+    bytes += (uint64_t) n_conns * sizeof(gp_kconn_t);
+    bytes += (uint64_t) chan->n_streams * gp_kwindow_bytes(chan);
+    bytes += ((uint64_t) gp_kseen_copies(protocol, threads) * n_conns * 8u + 15u) / 16u * 16u;
+    bytes += raw <= GP_KRAW_MAX_BYTES ? raw : 0u;
+    return bytes > 0x7fffffffu ? 0x7fffffffu : (uint32_t) bytes;
+}
+
+/*
+ * Can a kernel run this channel with so many threads? The limits that shared memory does not show.
+ * What it cannot see and relies on: no step names more than n_recv + n_send + 1 references.
+ */
+GP_FN int gp_kernel_fits(const gp_kchan_t *chan, uint32_t protocol, uint32_t threads)
+{
+    uint32_t most = GP_PROTO_LL == protocol      ? GP_KERNEL_MAX_THREADS_LL
+                    : GP_PROTO_LL128 == protocol ? GP_KERNEL_MAX_THREADS_LL128
+                                                 : GP_KERNEL_MAX_THREADS_SIMPLE;
+
+    return 0 != threads && 0 == threads % 32u && threads <= most && 0 != chan->n_streams
+           && chan->n_streams <= GP_KERNEL_MAX_STREAMS && threads / 32u >= chan->n_streams;
+}
+
+GP_STATIC_ASSERT(0 == sizeof(gp_kconn_t) % 16, "gp_kconn_t keeps alignment");
+GP_STATIC_ASSERT(0 == sizeof(gp_kstep_t) % 16, "gp_kstep_t keeps alignment");
+GP_STATIC_ASSERT(0 == sizeof(gp_kchan_t) % 8, "gp_kchan_t is copied by words");
+GP_STATIC_ASSERT(sizeof(gp_karrive_t) <= GP_LINE_BYTES, "gp_karrive_t is one line");
+
+#endif /* GP_KARGS_H */

@@ -1,0 +1,9 @@
+# Documentation, installed as it is.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+
+dist_doc_DATA += \
+    README.md \
+    NEWS \
+    docs/hacking.md \
+    docs/testing.md

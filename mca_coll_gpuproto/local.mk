@@ -1,0 +1,3 @@
+# mca_coll_gpuproto
+#
+# SPDX-License-Identifier: BSD-3-Clause

@@ -1,0 +1,3 @@
+# tests/exec
+#
+# SPDX-License-Identifier: BSD-3-Clause

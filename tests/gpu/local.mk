@@ -1,0 +1,3 @@
+# tests/gpu
+#
+# SPDX-License-Identifier: BSD-3-Clause

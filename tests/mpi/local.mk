@@ -1,0 +1,3 @@
+# tests/mpi
+#
+# SPDX-License-Identifier: BSD-3-Clause

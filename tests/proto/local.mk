@@ -1,0 +1,3 @@
+# tests/proto
+#
+# SPDX-License-Identifier: BSD-3-Clause

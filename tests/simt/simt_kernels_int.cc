@@ -1,0 +1,11 @@
+/*
+ * simt_kernels_int.cc - kernels of several families, compiled for the CPU from their own sources.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "tests/simt/gp_simt.h"
+
+#include "device/cuda/gp_kernels_u8.cu"
+#include "device/cuda/gp_kernels_u16.cu"
+#include "device/cuda/gp_kernels_u32.cu"
+#include "device/cuda/gp_kernels_u64.cu"

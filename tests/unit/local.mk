@@ -1,0 +1,3 @@
+# tests/unit
+#
+# SPDX-License-Identifier: BSD-3-Clause

@@ -1,0 +1,7 @@
+# transport
+#
+# SPDX-License-Identifier: BSD-3-Clause
+
+noinst_LTLIBRARIES += transport/libgp_transport.la
+transport_libgp_transport_la_SOURCES = \
+    transport/gp_transport.h
