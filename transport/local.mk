@@ -4,4 +4,6 @@
 
 noinst_LTLIBRARIES += transport/libgp_transport.la
 transport_libgp_transport_la_SOURCES = \
+    transport/gp_connset.c \
+    transport/gp_shm.c \
     transport/gp_transport.h

@@ -423,7 +423,8 @@ void describe(std::vector<Rank> &ranks)
                                            (unsigned long long) f.poll_step, f.poll_peer);
                 } else {
                     n += (size_t) snprintf(report_text + n, report_room - n,
-                                           "%s (last poll: step %llu)", f.doing, (unsigned long long) f.poll_step);
+                                           "%s (last poll: step %llu)", f.doing,
+                                           (unsigned long long) f.poll_step);
                 }
             }
         }

@@ -458,8 +458,9 @@ std::string check_state(const World &w, uint32_t r)
         || s->record.loops != last.geom.loops || s->record.chunk_elems != last.geom.chunk_elems
         || s->record.steps != steps) {
         return text("rank %u: record algorithm %u protocol %u channels %u threads %u loops %llu "
-                    "chunk %llu steps %llu, want steps %llu", r, s->record.algorithm, s->record.protocol,
-                    s->record.channels, s->record.threads, (unsigned long long) s->record.loops,
+                    "chunk %llu steps %llu, want steps %llu", r, s->record.algorithm,
+                    s->record.protocol, s->record.channels, s->record.threads,
+                    (unsigned long long) s->record.loops,
                     (unsigned long long) s->record.chunk_elems,
                     (unsigned long long) s->record.steps,
                     (unsigned long long) steps);
