@@ -1,8 +1,8 @@
 /*
  * gp_tree.c - the double binary tree program.
  *
- * Two binary trees over the ranks; the first half of the channels uses tree A, the second half tree B
- * (with one channel: A). Tree A over N nodes, in-order numbered:
+ * Two binary trees over the ranks; even channels use tree A, odd channels tree B, so that a call that
+ * uses the first few channels has both (with one channel: A). Tree A over N nodes, in-order numbered:
  *
  *            4                 the parent and children of node i > 0 follow from its lowest set bit:
  *        2       6             a node with lowest bit b covers (i - b, i + b); node 0 is the root and
@@ -97,7 +97,7 @@ static node_t tree_of(uint32_t n, uint32_t rank, int second)
 gp_status_t gp_emit_tree(uint32_t n_ranks, uint32_t rank, uint32_t channel, uint32_t n_channels,
                          gp_program_t **program_p)
 {
-    int second = n_channels > 1 && channel >= (n_channels + 1) / 2;
+    int second = n_channels > 1 && 1 == channel % 2;
     node_t t = tree_of(n_ranks, rank, second);
     uint32_t kids = t.n_children;
     int root = NO_NODE == t.parent;

@@ -199,15 +199,22 @@ GP_DEV int gp_warp_tails(const gp_kctx_t *x, const gp_kstep_t *s, int *failed)
 }
 
 /*
- * Post the heads of a step's inputs: after the group barrier that follows the last load of their
- * slots. Release; acquired by gp_wait_credit() of the sender, or by its host executor.
+ * Post the heads of a step's inputs: after the group barrier that follows the last load of their slots.
+ * Release; acquired by gp_wait_credit() of the sender, or by its host executor. The group's last
+ * threads do it: a release is slow, and its first warp has the next step's data to wait for, and with
+ * few data always something to move.
  */
 GP_DEV void gp_post_heads(const gp_kctx_t *x, const gp_kstep_t *s)
 {
-    for (uint32_t k = x->thread; k < s->n_in; k += x->threads) {
+    for (uint32_t k = x->threads - 1 - x->thread; k < s->n_in; k += x->threads) {
         const gp_kref_t *ref = &gp_refs(x)[s->first_ref + k];
 
-        if (NULL != ref->slot) {
+        if (NULL == ref->slot) {
+            continue;
+        }
+        if (GP_MUTATE(relaxed_head)) {
+            gp_store_relaxed_u64(gp_conns(x)[ref->conn].head, ref->step + 1);
+        } else {
             gp_store_release_u64(gp_conns(x)[ref->conn].head, ref->step + 1);
         }
     }

@@ -122,6 +122,7 @@ simt_tsan_bug_objects = \
     tests/simt/no_step_barrier.tsanbug.o \
     tests/simt/no_window_barrier.tsanbug.o \
     tests/simt/none.tsanbug.o \
+    tests/simt/relaxed_head.tsanbug.o \
     tests/simt/relaxed_post.tsanbug.o \
     tests/simt/relaxed_tail.tsanbug.o \
     tests/simt/gp_simt.tsan.o \

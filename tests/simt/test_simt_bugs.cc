@@ -15,7 +15,8 @@
 /* X(bug, protocols: l LL, 8 LL128, g gated LL128, s Simple) */
 #if defined(SIMT_TSAN)
 #define BUGS(X)                                                                                    \
-    X(relaxed_post, "s") X(relaxed_tail, "s") X(no_step_barrier, "s") X(no_window_barrier, "ls")
+    X(relaxed_post, "s") X(relaxed_tail, "s") X(relaxed_head, "s") X(no_step_barrier, "s")         \
+    X(no_window_barrier, "ls")
 #else
 #define BUGS(X)                                                                                    \
     X(one_flag, "l") X(no_credit, "l8s") X(no_syncwarp, "l8") X(no_step_barrier, "ls")             \

@@ -1,0 +1,284 @@
+/*
+ * coll_gpuproto_agree.c - the one exchange by which all ranks come to the same view of a communicator.
+ *
+ * Every rank contributes what it is and what it can; from the gathered records each computes the same
+ * description, or the same reason to decline. After that, plans are pure.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "coll_gpuproto.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ompi/request/request.h"
+#include "ompi/runtime/mpiruntime.h"
+#include "ompi/runtime/params.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/proc.h"
+
+/* One rank's record. Fixed size, no pointers. */
+typedef struct record {
+    uint64_t host;          /* hash of boot id, host name and IPC namespace */
+    uint32_t class_id;      /* mca_coll_gpuproto_class_id_t */
+    int32_t able;           /* 1: this rank can */
+    uint32_t has_gpu;       /* a CUDA driver is loaded in the process */
+    uint32_t mps;
+    uint32_t capability;
+    uint32_t sm_count;
+    uint32_t local_procs;   /* of the job on this host */
+    uint32_t cores;
+    uint32_t threads;       /* MPI_THREAD_MULTIPLE: several communicators may run at once */
+    uint32_t reserved;
+    unsigned char uuid[16];
+    char reason[96];        /* of a rank that cannot */
+} record_t;
+
+/* Allgather of bytes through the nonblocking collective of whoever else serves this communicator. */
+static gp_status_t boot_allgather(void *ctx, const void *send, void *recv, size_t bytes)
+{
+    mca_coll_gpuproto_module_t *m = ctx;
+    mca_coll_gpuproto_watch_t watch = {0};
+    struct ompi_communicator_t *comm = m->comm;
+    ompi_request_t *request;
+    int done = 0;
+    int rc;
+
+    if (NULL == comm->c_coll->coll_iallgather) {
+        return GP_ERR_UNSUPPORTED;
+    }
+    rc = comm->c_coll->coll_iallgather(send, (int) bytes, &ompi_mpi_byte.dt, recv, (int) bytes,
+                                       &ompi_mpi_byte.dt, comm, &request,
+                                       comm->c_coll->coll_iallgather_module);
+    for (uint32_t polls = 0; OMPI_SUCCESS == rc; polls++) {
+        rc = ompi_request_test(&request, &done, MPI_STATUS_IGNORE);
+        if (done) {
+            break;
+        }
+        if (0 == polls % 1024) {
+            /* The request cannot be taken back: report, and go on waiting. */
+            (void) mca_coll_gpuproto_watch(&watch, comm, "setting up: waiting for all ranks", NULL);
+        }
+    }
+    if (OMPI_SUCCESS != rc) {
+        gp_log(GP_LOG_ERROR, "communicator %u: the set-up exchange failed (%d)",
+               ompi_comm_get_cid(comm), rc);
+        return GP_ERR_PEER;
+    }
+    return GP_OK;
+}
+
+void mca_coll_gpuproto_boot(mca_coll_gpuproto_module_t *m, gp_boot_t *boot)
+{
+    boot->ctx = m;
+    boot->rank = (uint32_t) ompi_comm_rank(m->comm);
+    boot->n_ranks = (uint32_t) ompi_comm_size(m->comm);
+    boot->allgather = boot_allgather;
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+    for (; '\0' != *text; text++) {
+        h = (h ^ (unsigned char) *text) * 1099511628211ull;
+    }
+    return h;
+}
+
+/* Ranks with the same value can share memory. */
+static uint64_t host_hash(void)
+{
+    uint64_t h = 14695981039346656037ull;
+    const char *override = mca_coll_gpuproto_component.host_id;
+    char text[256] = "";
+    struct stat st;
+    FILE *f;
+
+    if (NULL != override && '\0' != override[0]) {
+        return hash_text(h, override);
+    }
+    f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (NULL != f) {
+        if (NULL != fgets(text, sizeof(text), f)) {
+            h = hash_text(h, text);
+        }
+        fclose(f);
+    }
+    if (0 == gethostname(text, sizeof(text) - 1)) {
+        h = hash_text(h, text);
+    }
+    if (0 == stat("/proc/self/ns/ipc", &st)) {
+        snprintf(text, sizeof(text), "%llu", (unsigned long long) st.st_ino);
+        h = hash_text(h, text);
+    }
+    return h;
+}
+
+static void unable(record_t *r, const char *reason)
+{
+    if (r->able) {
+        r->able = 0;
+        snprintf(r->reason, sizeof(r->reason), "%s", reason);
+    }
+}
+
+static void fill_record(mca_coll_gpuproto_class_t *cls, int device, record_t *r)
+{
+    const mca_coll_gpuproto_component_t *c = &mca_coll_gpuproto_component;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    gp_status_t status;
+
+    memset(r, 0, sizeof(*r));
+    r->able = 1;
+    r->class_id = (uint32_t) cls->id;
+    r->host = host_hash();
+    r->local_procs = 1 + (uint32_t) ompi_process_info.num_local_peers;
+    r->cores = cores > 0 ? (uint32_t) cores : 1;
+    r->threads = ompi_mpi_thread_multiple;
+    r->has_gpu = GP_OK == gp_cuda_driver();
+    if (MCA_COLL_GPUPROTO_CLASS_HOST == cls->id) {
+        if (GP_EXEC_CUDA == c->executor_value) {
+            unable(r, "executor cuda was asked for, and the buffers are in host memory");
+        }
+        return;
+    }
+    if (GP_EXEC_HOST == c->executor_value) {
+        unable(r, "executor host was asked for, and the buffers are on a GPU");
+        return;
+    }
+    if (!gp_cuda_compiled()) {
+        unable(r, "gpuproto was built without CUDA kernels");
+        return;
+    }
+    status = gp_cuda_dev_get(device, &cls->dev);
+    if (GP_OK != status) {
+        unable(r, GP_ERR_UNSUPPORTED == status ? "no kernel was compiled for this GPU"
+                                               : "the GPU cannot be used");
+        return;
+    }
+    {
+        const gp_gpu_id_t *id = gp_cuda_dev_id(cls->dev);
+
+        memcpy(r->uuid, id->uuid, sizeof(r->uuid));
+        r->mps = id->mps;
+        r->capability = id->capability;
+        r->sm_count = id->sm_count;
+    }
+}
+
+/* From the same records every rank computes the same: a description, or a reason to decline. */
+static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *cls, char *reason,
+                     size_t bytes)
+{
+    const mca_coll_gpuproto_component_t *c = &mca_coll_gpuproto_component;
+    gp_comm_desc_t *d = &cls->desc;
+    bool device = MCA_COLL_GPUPROTO_CLASS_DEVICE == cls->id;
+    bool any_gpu = false, threads = false;
+    uint32_t most = 0;
+
+    memset(d, 0, sizeof(*d));
+    d->n_ranks = n;
+    d->n_nodes = 1;
+    d->executor = device ? GP_EXEC_CUDA : GP_EXEC_HOST;
+    d->worst_path = device ? GP_PATH_SELF_GPU : GP_PATH_HOST;
+    for (uint32_t i = 0; i < n; i++) {
+        if (r[i].class_id != r[0].class_id) {
+            snprintf(reason, bytes, "rank 0 and rank %u have buffers in different kinds of memory", i);
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (!r[i].able) {
+            snprintf(reason, bytes, "rank %u: %s", i, r[i].reason);
+            return false;
+        }
+        any_gpu |= 0 != r[i].has_gpu;
+        threads |= 0 != r[i].threads;
+        if (r[i].host != r[0].host) {
+            snprintf(reason, bytes, "rank 0 and rank %u are on different hosts", i);
+            return false;
+        }
+        if (n > r[i].cores) {
+            d->oversubscribed = 1;
+        }
+    }
+    cls->yield = d->oversubscribed || opal_progress_yield_when_idle;
+    if (!device) {
+        if (GP_AUTO == c->host_buffers_value && any_gpu) {
+            snprintf(reason, bytes, "host buffers, and a rank uses a GPU (host_buffers auto)");
+            return false;
+        }
+        return true;
+    }
+    d->sm_count = r[0].sm_count;
+    d->min_capability = d->max_capability = r[0].capability;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t on_gpu = 0;
+
+        for (uint32_t j = 0; j < n; j++) {
+            bool same = 0 == memcmp(r[i].uuid, r[j].uuid, sizeof(r[i].uuid));
+
+            on_gpu += same;
+            if (!same) {
+                /* Until links are looked at, the path between two GPUs counts as the lesser kind. */
+                d->worst_path = GP_PATH_PCIE;
+            }
+        }
+        if (on_gpu > 1 && !r[i].mps) {
+            snprintf(reason, bytes, "%u ranks share a GPU without MPS and would be time-sliced; start "
+                     "it with: nvidia-cuda-mps-control -d", on_gpu);
+            return false;
+        }
+        /* Processes of the job that are not in this communicator may spin on the GPU as well. */
+        on_gpu += r[i].local_procs > n ? r[i].local_procs - n : 0;
+        most = on_gpu > most ? on_gpu : most;
+        d->sm_count = r[i].sm_count < d->sm_count ? r[i].sm_count : d->sm_count;
+        d->min_capability = r[i].capability < d->min_capability ? r[i].capability
+                                                                : d->min_capability;
+        d->max_capability = r[i].capability > d->max_capability ? r[i].capability
+                                                                : d->max_capability;
+    }
+    /* Two communicators of one process may be in flight at once. */
+    d->ranks_per_gpu = threads ? 2 * most : most;
+    return true;
+}
+
+int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls, int device)
+{
+    static bool told;
+    uint32_t n = (uint32_t) ompi_comm_size(m->comm);
+    record_t mine, *all = calloc(n, sizeof(*all));
+    gp_boot_t boot;
+    gp_status_t status;
+
+    if (NULL == all) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    fill_record(cls, device, &mine);
+    mca_coll_gpuproto_boot(m, &boot);
+    status = boot.allgather(boot.ctx, &mine, all, sizeof(mine));
+    if (GP_OK != status) {
+        free(all);
+        return OMPI_ERROR;
+    }
+    cls->state = MCA_COLL_GPUPROTO_OURS;
+    if (!describe(all, n, cls, cls->reason, sizeof(cls->reason))) {
+        cls->state = MCA_COLL_GPUPROTO_DECLINED;
+    } else if (MCA_COLL_GPUPROTO_CLASS_DEVICE == cls->id) {
+        cls->arena = gp_cuda_dev_arena(cls->dev);
+    } else if (GP_OK != gp_shm_arena(&cls->arena)) {
+        cls->arena = NULL; /* the first connection set then fails on all ranks together */
+    }
+    /* Once per job; host buffers are declined silently where nobody asked for more. */
+    if (MCA_COLL_GPUPROTO_DECLINED == cls->state && !told && 0 == ompi_comm_rank(m->comm)
+        && (MCA_COLL_GPUPROTO_CLASS_DEVICE == cls->id
+            || 1 == mca_coll_gpuproto_component.host_buffers_value)) {
+        told = true;
+        opal_show_help(MCA_COLL_GPUPROTO_HELP, "declined", true, ompi_comm_get_cid(m->comm),
+                       cls->reason);
+    }
+    free(all);
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,374 @@
+/*
+ * coll_gpuproto_allreduce.c - the call: ours or decline, plan, run, wait.
+ *
+ * The way of a call that was planned before is short: look up the entry, start the executor, poll.
+ * Everything else (agreement, connections, planning) happens at first use and is collective.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "coll_gpuproto.h"
+
+#include <sched.h>
+
+#include "opal/runtime/opal_progress.h"
+
+/* Polls without any progress between two looks at Open MPI's progress, and at the clock. */
+#define POLLS_PER_PROGRESS 2048u
+#define POLLS_PER_WATCH 65536u
+/* With more ranks than cores the peer may need our core: these few polls, then give it away. */
+#define POLLS_PER_YIELD 16u
+
+mca_coll_gpuproto_stats_t mca_coll_gpuproto_stats = {
+    .last_algorithm = -1,
+    .last_protocol = -1,
+    .last_channels = -1,
+    .last_executor = -1,
+    .last_loops = -1,
+};
+
+static inline const void *send_of(const void *sbuf, const void *rbuf)
+{
+    return MPI_IN_PLACE == sbuf ? rbuf : sbuf;
+}
+
+/* Not ours: the previous component, through host memory where it could not read the buffers. */
+static int decline(mca_coll_gpuproto_module_t *m, const void *sbuf, void *rbuf, int count,
+                   struct ompi_datatype_t *dtype, struct ompi_op_t *op,
+                   struct ompi_communicator_t *comm)
+{
+    gp_ptr_info_t s = {0}, r = {0};
+
+    mca_coll_gpuproto_stats.declined++;
+    if (GP_OK == gp_cuda_driver()) {
+        if (MPI_IN_PLACE != sbuf && GP_OK != gp_cuda_ptr_info(sbuf, &s)) {
+            return OMPI_ERROR;
+        }
+        if (GP_OK != gp_cuda_ptr_info(rbuf, &r)) {
+            return OMPI_ERROR;
+        }
+        if (s.is_device || r.is_device) {
+            return mca_coll_gpuproto_stage(m, sbuf, s.is_device, rbuf, r.is_device, count, dtype, op,
+                                           comm);
+        }
+    }
+    return m->prev_allreduce(sbuf, rbuf, count, dtype, op, comm, m->prev_allreduce_module);
+}
+
+static uint32_t cache_slot(size_t count, const void *dtype, const void *op)
+{
+    uint64_t h = (uint64_t) count * 0x9e3779b97f4a7c15ull ^ (uintptr_t) dtype >> 5
+                 ^ (uintptr_t) op >> 3;
+
+    return (uint32_t) (h >> 32 ^ h) % MCA_COLL_GPUPROTO_CACHE;
+}
+
+/* First use of (count, type, op): plan it, connect what the plan needs. Collective. */
+static int plan_entry(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls, size_t count,
+                      struct ompi_datatype_t *dtype, struct ompi_op_t *op,
+                      mca_coll_gpuproto_entry_t *e)
+{
+    const char *reason = NULL;
+    mca_coll_gpuproto_set_t *set = NULL;
+    gp_status_t status;
+    int rc;
+
+    e->dtype = NULL; /* not found until it is whole */
+    e->set = NULL;
+    e->declined = NULL;
+    if (!mca_coll_gpuproto_map(dtype, op, &e->type, &e->gp_op)) {
+        e->declined = "type or operation not ours";
+        return OMPI_SUCCESS; /* not remembered: a derived type's address may come again */
+    }
+    status = gp_plan_make(&cls->desc, &m->params, count, e->type, e->gp_op, &e->plan, &reason);
+    if (GP_OK != status) {
+        e->declined = reason;
+    } else {
+        rc = mca_coll_gpuproto_set_get(m, cls, e->plan.algorithm, e->plan.protocol, &set, &reason);
+        if (OMPI_ERR_NOT_SUPPORTED == rc) {
+            /* The same on all ranks: nothing of this class can be trusted to work from now on. */
+            e->declined = reason;
+            cls->state = MCA_COLL_GPUPROTO_DECLINED;
+            snprintf(cls->reason, sizeof(cls->reason), "%s", reason);
+        } else if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
+    }
+    if (NULL != e->declined && 0 == ompi_comm_rank(m->comm)) {
+        opal_show_help(MCA_COLL_GPUPROTO_HELP, "declined", true, ompi_comm_get_cid(m->comm),
+                       e->declined);
+    }
+    e->set = set;
+    e->count = count;
+    e->op = op;
+    e->dtype = dtype;
+    return OMPI_SUCCESS;
+}
+
+/* The communicator cannot be used any more: FIFOs are in the middle of a call. */
+static int fail(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
+                const gp_wait_info_t *info, gp_status_t status)
+{
+    char text[128];
+
+    cls->state = MCA_COLL_GPUPROTO_FAILED;
+    mca_coll_gpuproto_describe_wait(info, text, sizeof(text));
+    snprintf(cls->reason, sizeof(cls->reason), "%s", text);
+    opal_show_help(MCA_COLL_GPUPROTO_HELP, "call failed", true, ompi_comm_get_cid(m->comm),
+                   ompi_comm_rank(m->comm), text, (int) status);
+    return MPI_ERR_OTHER;
+}
+
+static int run_host(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
+                    mca_coll_gpuproto_entry_t *e, const gp_work_t *work, gp_exec_record_t *record)
+{
+    gp_host_exec_t *exec = e->set->host;
+    mca_coll_gpuproto_watch_t watch = {0};
+    gp_wait_info_t info;
+    uint32_t idle = 0;
+    gp_status_t status = gp_host_exec_start(exec, work);
+
+    while (GP_OK == status) {
+        int moved;
+
+        status = gp_host_exec_progress(exec, &moved);
+        if (GP_AGAIN != status) {
+            break;
+        }
+        status = GP_OK;
+        idle = moved ? 1 : idle + 1;
+        gp_cpu_relax();
+        if (cls->yield && 0 == idle % POLLS_PER_YIELD) {
+            sched_yield();
+        }
+        if (0 == idle % POLLS_PER_PROGRESS) {
+            opal_progress();
+            gp_host_exec_waits_for(exec, &info);
+            if (0 == idle % POLLS_PER_WATCH
+                && mca_coll_gpuproto_watch(&watch, m->comm, "host executor", &info)) {
+                gp_host_exec_abort(exec);
+                status = GP_ERR_ABORTED;
+            }
+        }
+    }
+    if (GP_OK != status) {
+        gp_host_exec_waits_for(exec, &info);
+        return fail(m, cls, &info, status);
+    }
+    gp_host_exec_record(exec, record);
+    return OMPI_SUCCESS;
+}
+
+static int run_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
+                    mca_coll_gpuproto_entry_t *e, const gp_work_t *work, gp_exec_record_t *record)
+{
+    gp_cuda_exec_t *exec = e->set->cuda;
+    mca_coll_gpuproto_watch_t watch = {0};
+    gp_wait_info_t info;
+    uint32_t idle = 0;
+    gp_status_t status = gp_cuda_exec_start(exec, work);
+
+    while (GP_OK == status) {
+        status = gp_cuda_exec_progress(exec);
+        if (GP_AGAIN != status) {
+            break;
+        }
+        status = GP_OK;
+        idle++;
+        gp_cpu_relax();
+        if (cls->yield && 0 == idle % POLLS_PER_YIELD) {
+            sched_yield();
+        }
+        if (0 == idle % POLLS_PER_PROGRESS) {
+            opal_progress();
+            gp_cuda_exec_waits_for(exec, &info);
+            if (0 == idle % POLLS_PER_WATCH
+                && mca_coll_gpuproto_watch(&watch, m->comm, "CUDA executor", &info)) {
+                gp_cuda_exec_abort(exec);
+                status = GP_ERR_ABORTED;
+            }
+        }
+    }
+    if (GP_OK != status) {
+        gp_cuda_exec_waits_for(exec, &info);
+        return fail(m, cls, &info, status);
+    }
+    gp_cuda_exec_record(exec, record);
+    return OMPI_SUCCESS;
+}
+
+/* Device memory that kernels can reach, in place of a buffer they cannot. Grows, lives with the class. */
+static int bounce(mca_coll_gpuproto_class_t *cls, int which, size_t bytes, void **ptr)
+{
+    if (cls->bounce_bytes[which] < bytes) {
+        gp_cuda_dev_free(cls->dev, cls->bounce[which]);
+        cls->bounce[which] = NULL;
+        cls->bounce_bytes[which] = 0;
+        if (GP_OK != gp_cuda_dev_alloc(cls->dev, bytes, &cls->bounce[which])) {
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        }
+        cls->bounce_bytes[which] = bytes;
+    }
+    *ptr = cls->bounce[which];
+    return OMPI_SUCCESS;
+}
+
+/* Device class with buffers as the application gave them. */
+static int call_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
+                     mca_coll_gpuproto_entry_t *e, const void *sbuf, const gp_ptr_info_t *s,
+                     void *rbuf, const gp_ptr_info_t *r, gp_work_t *work, gp_exec_record_t *record)
+{
+    size_t bytes = e->count * e->plan.red.elem_bytes;
+    bool in_place = MPI_IN_PLACE == sbuf || sbuf == rbuf;
+    void *to = rbuf;
+    int rc;
+
+    work->recv = rbuf;
+    if (!gp_cuda_dev_reaches(cls->dev, r)) {
+        rc = bounce(cls, 1, bytes, &to);
+        if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
+        work->recv = to;
+    }
+    work->send = in_place ? work->recv : sbuf;
+    if (in_place && to != rbuf) {
+        if (GP_OK != gp_cuda_copy(to, rbuf, bytes)) {
+            return OMPI_ERROR;
+        }
+    } else if (!in_place && !gp_cuda_dev_reaches(cls->dev, s)) {
+        void *from;
+
+        rc = bounce(cls, 0, bytes, &from);
+        if (OMPI_SUCCESS != rc || GP_OK != gp_cuda_copy(from, sbuf, bytes)) {
+            return OMPI_SUCCESS != rc ? rc : OMPI_ERROR;
+        }
+        work->send = from;
+    }
+    rc = run_cuda(m, cls, e, work, record);
+    if (OMPI_SUCCESS == rc && to != rbuf && GP_OK != gp_cuda_copy(rbuf, to, bytes)) {
+        rc = OMPI_ERROR;
+    }
+    return rc;
+}
+
+static void count_call(mca_coll_gpuproto_class_t *cls, const gp_exec_record_t *record)
+{
+    mca_coll_gpuproto_stats_t *st = &mca_coll_gpuproto_stats;
+
+    st->calls++;
+    if (MCA_COLL_GPUPROTO_CLASS_HOST == cls->id) {
+        st->host_calls++;
+        st->last_executor = GP_EXEC_HOST;
+    } else {
+        st->cuda_calls++;
+        st->last_executor = GP_EXEC_CUDA;
+    }
+    st->last_algorithm = (int) record->algorithm;
+    st->last_protocol = (int) record->protocol;
+    st->last_channels = (int) record->channels;
+    st->last_loops = (int) record->loops;
+}
+
+/* May calls of this class be ours at all? Decided without a message, alike on all ranks. */
+static bool class_wanted(mca_coll_gpuproto_module_t *m, const mca_coll_gpuproto_class_t *cls)
+{
+    const mca_coll_gpuproto_component_t *c = &mca_coll_gpuproto_component;
+
+    if (MCA_COLL_GPUPROTO_CLASS_HOST == cls->id
+        && !(1 == c->host_buffers_value || (GP_AUTO == c->host_buffers_value && c->named))) {
+        return false;
+    }
+    if (!m->checked) {
+        char reason[160];
+
+        m->checked = true;
+        if (!mca_coll_gpuproto_all_present(m->comm, reason, sizeof(reason))) {
+            m->eligible = false;
+            opal_output_verbose(1, ompi_coll_base_framework.framework_output,
+                                "coll/gpuproto: communicator %u: declined: %s",
+                                ompi_comm_get_cid(m->comm), reason);
+        }
+    }
+    return m->eligible;
+}
+
+int mca_coll_gpuproto_allreduce(const void *sbuf, void *rbuf, int count,
+                                struct ompi_datatype_t *dtype, struct ompi_op_t *op,
+                                struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
+{
+    mca_coll_gpuproto_module_t *m = (mca_coll_gpuproto_module_t *) module;
+    mca_coll_gpuproto_class_t *cls = &m->classes[MCA_COLL_GPUPROTO_CLASS_HOST];
+    mca_coll_gpuproto_entry_t *e;
+    gp_ptr_info_t s = {0}, r = {0};
+    gp_exec_record_t record;
+    gp_work_t work;
+    int rc;
+
+    if (!m->eligible || count <= 0) {
+        return decline(m, sbuf, rbuf, count, dtype, op, comm);
+    }
+    if (GP_OK == gp_cuda_driver()) {
+        if (GP_OK != gp_cuda_ptr_info(send_of(sbuf, rbuf), &s) || GP_OK != gp_cuda_ptr_info(rbuf, &r)) {
+            return OMPI_ERROR;
+        }
+        if (s.is_device || r.is_device) {
+            cls = &m->classes[MCA_COLL_GPUPROTO_CLASS_DEVICE];
+        }
+    }
+    if (MCA_COLL_GPUPROTO_OURS != cls->state) {
+        if (MCA_COLL_GPUPROTO_UNKNOWN == cls->state) {
+            if (!class_wanted(m, cls)) {
+                return decline(m, sbuf, rbuf, count, dtype, op, comm);
+            }
+            rc = mca_coll_gpuproto_agree(m, cls, r.is_device ? r.device : s.device);
+            if (OMPI_SUCCESS != rc) {
+                return rc;
+            }
+        }
+        if (MCA_COLL_GPUPROTO_FAILED == cls->state) {
+            opal_show_help(MCA_COLL_GPUPROTO_HELP, "still failed", true, ompi_comm_get_cid(comm),
+                           cls->reason);
+            return MPI_ERR_OTHER;
+        }
+        if (MCA_COLL_GPUPROTO_DECLINED == cls->state) {
+            return decline(m, sbuf, rbuf, count, dtype, op, comm);
+        }
+    }
+    e = &cls->cache[cache_slot((size_t) count, dtype, op)];
+    if (OPAL_UNLIKELY(e->dtype != dtype || e->count != (size_t) count || e->op != op)) {
+        rc = plan_entry(m, cls, (size_t) count, dtype, op, e);
+        if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
+    }
+    m->seq++;
+    if (OPAL_UNLIKELY(NULL == e->set)) {
+        if (mca_coll_gpuproto_component.trace) {
+            mca_coll_gpuproto_trace(m, NULL, e, op->o_name, dtype->name, (size_t) count,
+                                    (size_t) count * dtype->super.size, e->declined);
+        }
+        return decline(m, sbuf, rbuf, count, dtype, op, comm);
+    }
+    work.geom = e->plan.geom;
+    work.red = e->plan.red;
+    work.threads = e->plan.threads;
+    if (MCA_COLL_GPUPROTO_CLASS_HOST == cls->id) {
+        work.send = send_of(sbuf, rbuf);
+        work.recv = rbuf;
+        rc = run_host(m, cls, e, &work, &record);
+    } else {
+        rc = call_cuda(m, cls, e, sbuf, &s, rbuf, &r, &work, &record);
+    }
+    if (OPAL_UNLIKELY(OMPI_SUCCESS != rc)) {
+        return rc;
+    }
+    for (uint32_t c = 0; c < e->plan.geom.channels; c++) {
+        e->set->loops[c] += e->plan.geom.loops;
+    }
+    count_call(cls, &record);
+    if (OPAL_UNLIKELY(mca_coll_gpuproto_component.trace)) {
+        mca_coll_gpuproto_trace(m, &record, e, op->o_name, dtype->name, (size_t) count,
+                                (size_t) count * dtype->super.size, e->plan.reason);
+    }
+    return OMPI_SUCCESS;
+}

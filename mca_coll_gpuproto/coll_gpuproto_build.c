@@ -1,0 +1,11 @@
+/*
+ * coll_gpuproto_build.c - what configure found, for files that see Open MPI's own configuration header.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "config.h"
+
+#include "coll_gpuproto_build.h"
+
+const char mca_coll_gpuproto_version[] = PACKAGE_VERSION;
+const char mca_coll_gpuproto_cuda_archs[] = GP_CUDA_ARCHS;

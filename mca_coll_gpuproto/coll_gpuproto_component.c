@@ -1,0 +1,285 @@
+/*
+ * coll_gpuproto_component.c - registration: parameters, their checking, open and close.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "coll_gpuproto.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "opal/mca/base/mca_base_var.h"
+
+#include "coll_gpuproto_build.h"
+
+#define PRIORITY_DEFAULT 95
+#define MAX_FIFO_MIB_DEFAULT 64
+#define WARN_AFTER_DEFAULT 60
+
+static int register_params(void);
+static int open_component(void);
+static int close_component(void);
+
+mca_coll_gpuproto_component_t mca_coll_gpuproto_component = {
+    .super = {
+        .collm_version = {
+            MCA_COLL_BASE_VERSION_2_0_0,
+            .mca_component_name = "gpuproto",
+            MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
+            .mca_open_component = open_component,
+            .mca_close_component = close_component,
+            .mca_register_component_params = register_params,
+        },
+        .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
+        .collm_init_query = mca_coll_gpuproto_init_query,
+        .collm_comm_query = mca_coll_gpuproto_comm_query,
+    },
+};
+
+#define COMPONENT (&mca_coll_gpuproto_component)
+
+static void reg(const char *name, const char *help, mca_base_var_type_t type, int level, void *storage)
+{
+    (void) mca_base_component_var_register(&COMPONENT->super.collm_version, name, help, type, NULL, 0, 0,
+                                           (mca_base_var_info_lvl_t) level,
+                                           MCA_BASE_VAR_SCOPE_READONLY, storage);
+}
+
+static void bad_value(const char *name, const char *value, const char *allowed, const char *fallback)
+{
+    opal_show_help(MCA_COLL_GPUPROTO_HELP, "bad value", true, name, value, allowed, fallback);
+}
+
+/* A word out of a list; the index, or -1 for the first word "auto" and for a bad value (reported). */
+static int word_value(const char *name, char **text, const char *const *words, const char *allowed)
+{
+    if (NULL == *text || 0 == strcasecmp(*text, "auto")) {
+        return GP_AUTO;
+    }
+    for (int i = 0; NULL != words[i]; i++) {
+        if (0 == strcasecmp(*text, words[i])) {
+            return i;
+        }
+    }
+    bad_value(name, *text, allowed, "auto");
+    return GP_AUTO;
+}
+
+static void range_check(const char *name, int *value, int low, int high, int fallback)
+{
+    char text[32], allowed[64], instead[32];
+
+    if (*value >= low && *value <= high) {
+        return;
+    }
+    snprintf(text, sizeof(text), "%d", *value);
+    snprintf(allowed, sizeof(allowed), "%d to %d", low, high);
+    snprintf(instead, sizeof(instead), "%d", fallback);
+    bad_value(name, text, allowed, instead);
+    *value = fallback;
+}
+
+static void buffer_check(const char *name, unsigned long long *value)
+{
+    char text[32];
+
+    /* Eight slots of at least one pair of LL128 lines; a slot is at most 1 GiB. */
+    if (0 == *value || (*value >= 8 * 256 && *value <= 8ull << 30)) {
+        return;
+    }
+    snprintf(text, sizeof(text), "%llu", *value);
+    bad_value(name, text, "0 (the planner decides) or 2048 to 8589934592 bytes", "0");
+    *value = 0;
+}
+
+/* FNV-1a: everything that must be the same on all ranks for their plans to be the same. */
+static unsigned long long hash_params(void)
+{
+    char text[512];
+    unsigned long long h = 14695981039346656037ull;
+    int n = snprintf(text, sizeof(text), "%d %d %d %d %d %d %d %d %llu %llu %llu %d %d %d",
+                     COMPONENT->algorithm_value, COMPONENT->protocol_value,
+                     COMPONENT->executor_value, COMPONENT->host_buffers_value,
+                     COMPONENT->min_channels, COMPONENT->max_channels, COMPONENT->threads,
+                     COMPONENT->ll128_unsafe, COMPONENT->buffsize, COMPONENT->ll_buffsize,
+                     COMPONENT->ll128_buffsize, COMPONENT->max_fifo_mib, (int) COMPONENT->named,
+                     (int) COMPONENT->enabled);
+
+    for (int i = 0; i < n && i < (int) sizeof(text); i++) {
+        h = (h ^ (unsigned char) text[i]) * 1099511628211ull;
+    }
+    return h;
+}
+
+static void check_params(void)
+{
+    static const char *const algorithms[] = {"ring", "tree", "flat", NULL};
+    static const char *const protocols[] = {"ll", "ll128", "simple", NULL};
+    static const char *const executors[] = {"host", "cuda", NULL};
+    static const char *const switches[] = {"0", "1", NULL};
+
+    COMPONENT->algorithm_value = word_value("coll_gpuproto_algorithm", &COMPONENT->algorithm,
+                                            algorithms, "auto, ring, tree or flat");
+    COMPONENT->protocol_value = word_value("coll_gpuproto_protocol", &COMPONENT->protocol, protocols,
+                                           "auto, ll, ll128 or simple");
+    COMPONENT->executor_value = word_value("coll_gpuproto_executor", &COMPONENT->executor, executors,
+                                           "auto, cuda or host");
+    COMPONENT->host_buffers_value = word_value("coll_gpuproto_host_buffers",
+                                               &COMPONENT->host_buffers, switches, "auto, 0 or 1");
+    range_check("coll_gpuproto_priority", &COMPONENT->priority, 0, 100, PRIORITY_DEFAULT);
+    range_check("coll_gpuproto_min_channels", &COMPONENT->min_channels, 0, 64, 0);
+    range_check("coll_gpuproto_max_channels", &COMPONENT->max_channels, 0, 64, 0);
+    range_check("coll_gpuproto_threads", &COMPONENT->threads, 0, 1024, 0);
+    if (0 != COMPONENT->threads % 32) {
+        range_check("coll_gpuproto_threads (a multiple of 32)", &COMPONENT->threads, 0, 0, 0);
+    }
+    range_check("coll_gpuproto_max_fifo_mib", &COMPONENT->max_fifo_mib, 1, 65536,
+                MAX_FIFO_MIB_DEFAULT);
+    range_check("coll_gpuproto_trace", &COMPONENT->trace, 0, 1, 0);
+    range_check("coll_gpuproto_timeout", &COMPONENT->timeout, 0, 1000000, 0);
+    range_check("coll_gpuproto_warn_after", &COMPONENT->warn_after, 0, 1000000, WARN_AFTER_DEFAULT);
+    range_check("coll_gpuproto_ll128_unsafe", &COMPONENT->ll128_unsafe, 0, 1, 0);
+    if (COMPONENT->min_channels > 0 && COMPONENT->max_channels > 0
+        && COMPONENT->min_channels > COMPONENT->max_channels) {
+        range_check("coll_gpuproto_min_channels (at most coll_gpuproto_max_channels)",
+                    &COMPONENT->min_channels, 0, COMPONENT->max_channels, 0);
+    }
+    buffer_check("coll_gpuproto_buffsize", &COMPONENT->buffsize);
+    buffer_check("coll_gpuproto_ll_buffsize", &COMPONENT->ll_buffsize);
+    buffer_check("coll_gpuproto_ll128_buffsize", &COMPONENT->ll128_buffsize);
+}
+
+static int register_params(void)
+{
+    COMPONENT->priority = PRIORITY_DEFAULT;
+    reg("priority", "Priority of gpuproto; above 90 it comes before every component of Open MPI",
+        MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &COMPONENT->priority);
+    COMPONENT->complete_selection = true;
+    reg("complete_selection",
+        "Add the components that a selection such as --mca coll gpuproto lacks, so that it works",
+        MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_6, &COMPONENT->complete_selection);
+    COMPONENT->algorithm = "auto";
+    reg("algorithm", "Algorithm: auto, ring, tree or flat. Honoured or refused, never replaced",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &COMPONENT->algorithm);
+    COMPONENT->protocol = "auto";
+    reg("protocol", "Protocol: auto, ll, ll128 or simple. Honoured or refused, never replaced",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &COMPONENT->protocol);
+    COMPONENT->executor = "auto";
+    reg("executor", "Executor: auto (by where the buffers are), cuda or host",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &COMPONENT->executor);
+    COMPONENT->host_buffers = "auto";
+    reg("host_buffers",
+        "Take calls on host buffers: 0, 1, or auto (when gpuproto is named in the coll list and no "
+        "rank of the communicator uses a GPU)",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &COMPONENT->host_buffers);
+    COMPONENT->host_id = "";
+    reg("host_id", "Name of this host, where the automatic one would be wrong (empty: automatic)",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_9, &COMPONENT->host_id);
+    COMPONENT->min_channels = 0;
+    reg("min_channels", "Least channels of a call (0: no wish)", MCA_BASE_VAR_TYPE_INT,
+        OPAL_INFO_LVL_5, &COMPONENT->min_channels);
+    COMPONENT->max_channels = 0;
+    reg("max_channels", "Most channels of a call (0: no wish)", MCA_BASE_VAR_TYPE_INT,
+        OPAL_INFO_LVL_5, &COMPONENT->max_channels);
+    COMPONENT->threads = 0;
+    reg("threads", "CUDA threads of a block, a multiple of 32 (0: the planner decides)",
+        MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &COMPONENT->threads);
+    COMPONENT->ll128_unsafe = 0;
+    reg("ll128_unsafe", "1: let protocol ll128 be forced where its rule forbids it",
+        MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_9, &COMPONENT->ll128_unsafe);
+    COMPONENT->buffsize = 0;
+    reg("buffsize", "FIFO bytes of a Simple connection, 8 slots together (0: the planner decides)",
+        MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, OPAL_INFO_LVL_6, &COMPONENT->buffsize);
+    COMPONENT->ll_buffsize = 0;
+    reg("ll_buffsize", "FIFO bytes of an LL connection (0: the planner decides)",
+        MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, OPAL_INFO_LVL_6, &COMPONENT->ll_buffsize);
+    COMPONENT->ll128_buffsize = 0;
+    reg("ll128_buffsize", "FIFO bytes of an LL128 connection (0: the planner decides)",
+        MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, OPAL_INFO_LVL_6, &COMPONENT->ll128_buffsize);
+    COMPONENT->max_fifo_mib = MAX_FIFO_MIB_DEFAULT;
+    reg("max_fifo_mib", "Most FIFO memory per rank and communicator, MiB", MCA_BASE_VAR_TYPE_INT,
+        OPAL_INFO_LVL_5, &COMPONENT->max_fifo_mib);
+    COMPONENT->trace = 0;
+    reg("trace", "1: print one machine-readable line per call on stderr", MCA_BASE_VAR_TYPE_INT,
+        OPAL_INFO_LVL_4, &COMPONENT->trace);
+    COMPONENT->timeout = 0;
+    reg("timeout", "Seconds after which a waiting call is given up (0: never)",
+        MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &COMPONENT->timeout);
+    COMPONENT->warn_after = WARN_AFTER_DEFAULT;
+    reg("warn_after", "Seconds after which a waiting call says what it waits for (0: never)",
+        MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &COMPONENT->warn_after);
+    if (gp_cuda_compiled()) {
+        static char text[128];
+
+        snprintf(text, sizeof(text), "yes, for sm %s", mca_coll_gpuproto_cuda_archs);
+        COMPONENT->compiled_cuda = text;
+    } else {
+        COMPONENT->compiled_cuda = "no: host executor only";
+    }
+    (void) mca_base_component_var_register(&COMPONENT->super.collm_version, "cuda_kernels",
+                                           "Whether CUDA kernels are compiled in (information only)",
+                                           MCA_BASE_VAR_TYPE_STRING, NULL, 0,
+                                           MCA_BASE_VAR_FLAG_DEFAULT_ONLY, OPAL_INFO_LVL_3,
+                                           MCA_BASE_VAR_SCOPE_CONSTANT, &COMPONENT->compiled_cuda);
+    mca_coll_gpuproto_register_pvars();
+    return OMPI_SUCCESS;
+}
+
+/* The structures of Open MPI's inside differ between releases: run only in the one we were built for. */
+static bool right_release(void)
+{
+    char loaded[MPI_MAX_LIBRARY_VERSION_STRING], wanted[32];
+    const char *at;
+    int len = 0;
+
+    if (MPI_SUCCESS != MPI_Get_library_version(loaded, &len)) {
+        return false;
+    }
+    snprintf(wanted, sizeof(wanted), "v%d.%d.", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION);
+    at = strstr(loaded, wanted);
+#if OMPI_MAJOR_VERSION >= 5
+    snprintf(wanted, sizeof(wanted), "v%d.%d.%d", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
+             OMPI_RELEASE_VERSION);
+    at = strstr(loaded, wanted);
+#endif
+    if (NULL == at) {
+        loaded[strcspn(loaded, ",\n")] = '\0';
+        opal_output(0, "coll/gpuproto was built for Open MPI %d.%d.%d and is not used by this one (%s)",
+                    OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION, loaded);
+        return false;
+    }
+    return true;
+}
+
+static int open_component(void)
+{
+    gp_log_set_sink(mca_coll_gpuproto_log_sink);
+#if defined(GP_PKGDATADIR)
+    opal_show_help_add_dir(GP_PKGDATADIR);
+#endif
+    COMPONENT->enabled = right_release();
+    if (!COMPONENT->enabled) {
+        return OMPI_ERR_NOT_AVAILABLE;
+    }
+    check_params();
+    COMPONENT->named = mca_coll_gpuproto_is_named();
+    COMPONENT->params_hash = hash_params();
+    mca_coll_gpuproto_publish();
+    if (COMPONENT->complete_selection) {
+        mca_coll_gpuproto_complete_selection();
+    }
+    return OMPI_SUCCESS;
+}
+
+static int close_component(void)
+{
+    if (COMPONENT->enabled) {
+        mca_coll_gpuproto_stage_finalize();
+        gp_cuda_finalize();
+        gp_shm_arena_finalize();
+        gp_log_set_sink(NULL);
+    }
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,40 @@
+/*
+ * coll_gpuproto_trace.c - one line per call, and where the lower layers' messages go.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "coll_gpuproto.h"
+
+#include <stdio.h>
+
+void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m, const gp_exec_record_t *record,
+                             const mca_coll_gpuproto_entry_t *entry, const char *op_name,
+                             const char *type_name, size_t count, size_t bytes, const char *reason)
+{
+    if (NULL == record) {
+        fprintf(stderr,
+                "gpuproto-trace rank=%d comm=%u seq=%llu op=%s type=%s count=%zu bytes=%zu "
+                "declined reason=\"%s\"\n",
+                ompi_comm_rank(m->comm), ompi_comm_get_cid(m->comm), m->seq, op_name, type_name,
+                count, bytes, NULL != reason ? reason : "");
+        return;
+    }
+    fprintf(stderr,
+            "gpuproto-trace rank=%d comm=%u seq=%llu op=%s type=%s count=%zu bytes=%zu algorithm=%s "
+            "protocol=%s channels=%u threads=%u chunk=%llu loops=%llu executor=%s reason=\"%s\"\n",
+            ompi_comm_rank(m->comm), ompi_comm_get_cid(m->comm), m->seq, op_name, type_name, count,
+            bytes, gp_algorithm_name(record->algorithm), gp_protocol_name(record->protocol),
+            record->channels, record->threads, (unsigned long long) record->chunk_elems,
+            (unsigned long long) record->loops, gp_executor_name(entry->plan.executor),
+            NULL != reason ? reason : "");
+}
+
+void mca_coll_gpuproto_log_sink(gp_log_level_t level, const char *text)
+{
+    if (level <= GP_LOG_WARN) {
+        opal_output(0, "coll/gpuproto: %s", text);
+    } else {
+        opal_output_verbose(GP_LOG_INFO == level ? 10 : 50,
+                            ompi_coll_base_framework.framework_output, "coll/gpuproto: %s", text);
+    }
+}

@@ -1,0 +1,229 @@
+/*
+ * gp_conn_geom.c - how many channels, slots and bytes the connections of one (algorithm, protocol) get.
+ *
+ * Owns the LL128 rule, the co-residency bound and the FIFO memory cap. Sources of the constants are in
+ * docs/planner.md.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "planner/gp_plan.h"
+
+#include <string.h>
+
+#include "planner/gp_plan_int.h"
+
+#define MAX_CHANNELS 64u
+
+/* Threads of a block at full size; the kernels' launch bounds are not lower. */
+static const uint32_t full_threads[GP_PROTO_COUNT] = {512, 320, 512};
+static const uint32_t most_threads[GP_PROTO_COUNT] = {1024, 384, 512};
+
+/* Published FIFO sizes, for paths about which nothing better is known. */
+static const uint64_t published_bytes[GP_PROTO_COUNT] = {
+    GP_LL_BUFFER_BYTES, GP_LL128_BUFFER_BYTES, GP_SIMPLE_BUFFER_BYTES};
+
+/* Wire bytes of a slot on one shared GPU, two slots: FIFOs of all ranks stay in the L2. */
+static const uint64_t same_gpu_slot_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
+    [GP_ALGO_RING] = {65536, 81920, 131072},
+    [GP_ALGO_TREE] = {32768, 61440, 65536},
+    [GP_ALGO_FLAT] = {32768, 16384, 65536},
+};
+
+/* Wire bytes of a slot in host memory, four slots: a connection stays in a core's L2. */
+static const uint64_t host_slot_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
+    [GP_ALGO_RING] = {16384, 65536, 65536},
+    [GP_ALGO_TREE] = {16384, 65536, 65536},
+    [GP_ALGO_FLAT] = {8192, 32768, 32768},
+};
+
+/* Smallest useful slots: below, the memory cap takes channels instead. */
+#define LEAST_SLOT_BYTES 4096u
+
+void gp_params_init(gp_params_t *params)
+{
+    memset(params, 0, sizeof(*params));
+    params->algorithm = GP_AUTO;
+    params->protocol = GP_AUTO;
+    params->max_fifo_bytes = 64ull << 20;
+}
+
+/* Receive connections of the rank that has most. */
+static uint64_t most_recv(uint32_t algorithm, uint32_t n_ranks)
+{
+    switch (algorithm) {
+    case GP_ALGO_RING:
+        return n_ranks > 1;
+    case GP_ALGO_TREE: /* two children and a parent; fewer ranks do not have them all */
+        return n_ranks > 3 ? 3 : n_ranks - 1;
+    default:
+        return n_ranks - 1;
+    }
+}
+
+/* What a set would like to have, before the memory cap. Channels already bounded by co-residency. */
+static void wish(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t algorithm,
+                 uint32_t protocol, uint32_t channels, gp_conn_geom_t *g)
+{
+    uint64_t user = params->buffer_bytes[protocol];
+
+    memset(g, 0, sizeof(*g));
+    g->channels = channels;
+    if (0 != user) {
+        g->n_slots = GP_STEPS;
+        g->slot_bytes = user / GP_STEPS;
+    } else if (GP_EXEC_HOST == comm->executor && GP_PATH_HOST >= comm->worst_path) {
+        g->n_slots = 4;
+        g->slot_bytes = host_slot_bytes[algorithm][protocol];
+    } else if (GP_PATH_SELF_GPU == comm->worst_path) {
+        g->n_slots = 2;
+        g->slot_bytes = same_gpu_slot_bytes[algorithm][protocol];
+        if (GP_ALGO_FLAT == algorithm && g->channels > 8) {
+            g->channels = 8;
+        }
+    } else {
+        g->n_slots = GP_STEPS;
+        g->slot_bytes = published_bytes[protocol] / GP_STEPS;
+    }
+    /* LL128 moves pairs of lines. */
+    g->slot_bytes -= g->slot_bytes % (GP_PROTO_LL128 == protocol ? 256u : 128u);
+}
+
+static uint64_t set_bytes(const gp_comm_desc_t *comm, uint32_t algorithm, const gp_conn_geom_t *g)
+{
+    return g->channels * most_recv(algorithm, comm->n_ranks)
+           * gp_fifo_recv_block_bytes(g->n_slots, g->slot_bytes);
+}
+
+/*
+ * This set's share of the cap: all it wishes when the wishes of all sets a communicator can have fit
+ * together, else in proportion.
+ */
+static uint64_t share_bytes(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t channels,
+                            uint64_t mine)
+{
+    uint64_t total = 0;
+
+    for (uint32_t a = 0; a < GP_ALGO_CUSTOM; a++) {
+        for (uint32_t p = 0; p < GP_PROTO_COUNT; p++) {
+            gp_conn_geom_t g;
+
+            wish(comm, params, a, p, channels, &g);
+            total += set_bytes(comm, a, &g);
+        }
+    }
+    if (total <= params->max_fifo_bytes) {
+        return mine;
+    }
+    return (uint64_t) ((double) mine * ((double) params->max_fifo_bytes / (double) total));
+}
+
+/* DESIGN 3.2. NULL: allowed; else the rule that forbids it. */
+static const char *ll128_forbidden(const gp_comm_desc_t *comm)
+{
+    if (GP_EXEC_HOST == comm->executor) {
+        return NULL;
+    }
+    if (comm->worst_path > GP_PATH_NVLINK) {
+        return "ll128: a path is neither one GPU nor NVLink, which keep a 128-byte line together";
+    }
+    if (comm->min_capability < 70) {
+        return "ll128: a GPU has compute capability below 7.0";
+    }
+    if (comm->min_capability != comm->max_capability && comm->min_capability < 90) {
+        return "ll128: GPUs of different compute capability, not all 9.0 or above";
+    }
+    return NULL;
+}
+
+/* Channels that can be resident together, or 0 with *reason. */
+static uint32_t channel_bound(const gp_comm_desc_t *comm, const gp_params_t *params,
+                              const char **reason)
+{
+    uint32_t channels = 1;
+
+    if (GP_EXEC_CUDA == comm->executor) {
+        uint32_t ranks = comm->ranks_per_gpu > 0 ? comm->ranks_per_gpu : 1;
+
+        /* One block per SM; a few SMs stay free for others. */
+        channels = comm->sm_count * 97 / 100 / ranks;
+        channels = channels > MAX_CHANNELS ? MAX_CHANNELS : channels;
+        channels = channels > 1 ? channels & ~1u : channels;
+        if (0 == channels) {
+            *reason = "co-residency: more ranks on the GPU than it has multiprocessors";
+            return 0;
+        }
+        if (params->min_channels > channels) {
+            *reason = "min_channels: more blocks than fit on the GPU together";
+            return 0;
+        }
+    } else if (params->min_channels > channels) {
+        channels = params->min_channels < MAX_CHANNELS ? params->min_channels : MAX_CHANNELS;
+        if (params->min_channels > MAX_CHANNELS) {
+            *reason = "min_channels: more than 64";
+            return 0;
+        }
+    }
+    if (0 != params->max_channels && params->max_channels < channels) {
+        channels = params->max_channels;
+        if (channels < params->min_channels) {
+            *reason = "min_channels is larger than max_channels";
+            return 0;
+        }
+    }
+    return channels;
+}
+
+gp_status_t gp_plan_conn_geom(const gp_comm_desc_t *comm, const gp_params_t *params,
+                              uint32_t algorithm, uint32_t protocol, gp_conn_geom_t *geom,
+                              const char **reason)
+{
+    uint32_t channels, least_channels;
+    uint64_t share;
+    gp_conn_geom_t g;
+
+    *reason = NULL;
+    if (algorithm >= GP_ALGO_CUSTOM || protocol >= GP_PROTO_COUNT || 0 == comm->n_ranks) {
+        *reason = "no such algorithm or protocol";
+        return GP_ERR_INVALID;
+    }
+    if (GP_PROTO_LL128 == protocol && !params->ll128_unsafe) {
+        *reason = ll128_forbidden(comm);
+        if (NULL != *reason) {
+            return GP_DECLINED;
+        }
+    }
+    channels = channel_bound(comm, params, reason);
+    if (0 == channels) {
+        return GP_DECLINED;
+    }
+    wish(comm, params, algorithm, protocol, channels, &g);
+    if (g.channels < params->min_channels) {
+        g.channels = params->min_channels;
+    }
+    share = share_bytes(comm, params, channels, set_bytes(comm, algorithm, &g));
+    least_channels = params->min_channels > 1 ? params->min_channels : 1;
+    while (set_bytes(comm, algorithm, &g) > share) {
+        if (0 == params->buffer_bytes[protocol] && g.slot_bytes / 2 >= LEAST_SLOT_BYTES) {
+            g.slot_bytes = g.slot_bytes / 2 / 256 * 256;
+        } else if (g.channels / 2 >= least_channels) {
+            g.channels /= 2;
+        } else {
+            *reason = "max_fifo_mib: the FIFOs of this algorithm and protocol do not fit";
+            return GP_DECLINED;
+        }
+    }
+    g.data_bytes = gp_data_bytes((gp_protocol_t) protocol, g.slot_bytes);
+    if (0 == g.data_bytes) {
+        *reason = "buffer size: a slot would hold no data";
+        return GP_DECLINED;
+    }
+    if (GP_EXEC_CUDA == comm->executor) {
+        g.threads = 0 != params->threads ? params->threads : full_threads[protocol];
+        if (g.threads > most_threads[protocol] || g.threads < 64 || 0 != g.threads % 32) {
+            *reason = "threads: not a multiple of 32 from 64 to what the protocol's kernel allows";
+            return GP_DECLINED;
+        }
+    }
+    *geom = g;
+    return GP_OK;
+}

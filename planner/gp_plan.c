@@ -1,0 +1,152 @@
+/*
+ * gp_plan.c - the plan of one call: selection, channels, chunks, threads.
+ *
+ * Pure: the same arguments give the same plan on every rank. No allocation, no global state.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "planner/gp_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "planner/gp_plan_int.h"
+
+#define MOST_RULES 8
+
+/* Bytes per channel below which another channel costs more than it brings (docs/planner.md). */
+static const uint64_t least_channel_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
+    [GP_ALGO_RING] = {2048, 4096, 32768},
+    [GP_ALGO_TREE] = {2048, 4096, 16384},
+    [GP_ALGO_FLAT] = {2048, 4096, 16384},
+};
+
+/* Simple hands on whole chunks: a tree then needs several in flight to be a pipeline. */
+#define PIPELINE_CHUNKS 4
+#define PIPELINE_LEAST_BYTES 4096
+
+static uint64_t ceil_div(uint64_t a, uint64_t b)
+{
+    return a / b + (0 != a % b);
+}
+
+static uint64_t round_up(uint64_t a, uint64_t unit)
+{
+    return ceil_div(a, unit) * unit;
+}
+
+static uint32_t chunks_of(uint32_t algorithm, uint32_t n_ranks)
+{
+    return GP_ALGO_RING == algorithm ? n_ranks : 1;
+}
+
+static uint32_t call_channels(const gp_params_t *params, const gp_conn_geom_t *conn,
+                              uint32_t algorithm, uint32_t protocol, uint64_t bytes)
+{
+    uint64_t channels = ceil_div(bytes, least_channel_bytes[algorithm][protocol]);
+
+    if (channels < params->min_channels) {
+        channels = params->min_channels;
+    }
+    return channels < conn->channels ? (uint32_t) channels : conn->channels;
+}
+
+/* Threads that find something to do in a chunk, per stream; the tree has two streams. */
+static uint32_t call_threads(const gp_params_t *params, const gp_conn_geom_t *conn,
+                             uint32_t algorithm, uint32_t protocol, uint64_t chunk_bytes)
+{
+    static const uint32_t bytes_per_thread[GP_PROTO_COUNT] = {8, 30, 16};
+    uint64_t streams = GP_ALGO_TREE == algorithm ? 2 : 1;
+    uint64_t threads = streams * round_up(ceil_div(chunk_bytes, bytes_per_thread[protocol]), 32);
+
+    if (0 == conn->threads || 0 != params->threads) {
+        return conn->threads;
+    }
+    if (threads < 64) {
+        threads = 64;
+    }
+    return threads < conn->threads ? (uint32_t) threads : conn->threads;
+}
+
+static void call_geometry(const gp_comm_desc_t *comm, const gp_conn_geom_t *conn, uint64_t count,
+                          gp_plan_t *plan)
+{
+    gp_geom_t *g = &plan->geom;
+    uint64_t unit = 16 / plan->red.elem_bytes; /* elements of a 16-byte vector */
+    uint64_t slot_elems = conn->data_bytes / plan->red.elem_bytes;
+    uint64_t chunk, rest;
+
+    g->count = count;
+    g->elem_bytes = plan->red.elem_bytes;
+    g->n_chunks = chunks_of(plan->algorithm, comm->n_ranks);
+    g->channel_elems = round_up(ceil_div(count, g->channels), unit);
+    chunk = round_up(ceil_div(g->channel_elems, g->n_chunks), unit);
+    if (GP_PROTO_SIMPLE == plan->protocol && 1 == g->n_chunks && comm->n_ranks > 1) {
+        uint64_t pipe = round_up(ceil_div(g->channel_elems, PIPELINE_CHUNKS), unit);
+        uint64_t least = PIPELINE_LEAST_BYTES / plan->red.elem_bytes;
+
+        pipe = pipe < least ? least : pipe;
+        chunk = chunk < pipe ? chunk : pipe;
+    }
+    g->chunk_elems = chunk < slot_elems ? chunk : slot_elems;
+    g->loops = ceil_div(g->channel_elems, g->n_chunks * g->chunk_elems);
+    rest = g->channel_elems - (g->loops - 1) * g->n_chunks * g->chunk_elems;
+    g->last_chunk_elems = round_up(ceil_div(rest, g->n_chunks), unit);
+}
+
+gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,
+                         gp_type_t type, gp_op_t op, gp_plan_t *plan, const char **reason)
+{
+    gp_red_t red = gp_red_of(type, op);
+    gp_rule_t rules[MOST_RULES];
+    gp_conn_geom_t conn;
+    gp_status_t status = GP_DECLINED;
+    const char *first_reason = NULL;
+    uint64_t bytes;
+    uint32_t n;
+
+    *reason = NULL;
+    if (!red.valid) {
+        *reason = "type and operation are not reduced by gpuproto";
+        return GP_DECLINED;
+    }
+    if (0 == count || count > UINT64_MAX / 2 / red.elem_bytes) {
+        *reason = "count out of range";
+        return GP_ERR_INVALID;
+    }
+    bytes = count * red.elem_bytes;
+    n = gp_select(comm, params, bytes, rules, MOST_RULES);
+    for (uint32_t i = 0; i < n; i++) {
+        status = gp_plan_conn_geom(comm, params, rules[i].algorithm, rules[i].protocol, &conn,
+                                   reason);
+        if (GP_OK == status) {
+            memset(plan, 0, sizeof(*plan));
+            plan->algorithm = rules[i].algorithm;
+            plan->protocol = rules[i].protocol;
+            plan->executor = comm->executor;
+            plan->red = red;
+            plan->reason = rules[i].reason;
+            plan->geom.channels = call_channels(params, &conn, plan->algorithm, plan->protocol,
+                                                bytes);
+            call_geometry(comm, &conn, count, plan);
+            plan->threads = call_threads(params, &conn, plan->algorithm, plan->protocol,
+                                         plan->geom.chunk_elems * red.elem_bytes);
+            *reason = NULL;
+            return GP_OK;
+        }
+        first_reason = NULL == first_reason ? *reason : first_reason;
+    }
+    *reason = NULL != first_reason ? first_reason : "no algorithm is allowed here";
+    return status;
+}
+
+int gp_plan_print(const gp_plan_t *plan, char *text, size_t text_bytes)
+{
+    return snprintf(text, text_bytes,
+                    "algorithm=%s protocol=%s executor=%s channels=%u threads=%u chunk=%llu "
+                    "loops=%llu reason=\"%s\"",
+                    gp_algorithm_name(plan->algorithm), gp_protocol_name(plan->protocol),
+                    gp_executor_name(plan->executor), plan->geom.channels, plan->threads,
+                    (unsigned long long) plan->geom.chunk_elems,
+                    (unsigned long long) plan->geom.loops, NULL != plan->reason ? plan->reason : "");
+}
