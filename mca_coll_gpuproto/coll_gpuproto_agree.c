@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_gpuproto.h"
+#include "mca_coll_gpuproto/coll_gpuproto.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,7 +185,8 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
     d->worst_path = device ? GP_PATH_SELF_GPU : GP_PATH_HOST;
     for (uint32_t i = 0; i < n; i++) {
         if (r[i].class_id != r[0].class_id) {
-            snprintf(reason, bytes, "rank 0 and rank %u have buffers in different kinds of memory", i);
+            snprintf(reason, bytes, "rank 0 and rank %u have buffers in different kinds of memory",
+                     i);
             return false;
         }
     }
@@ -227,8 +228,10 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
             }
         }
         if (on_gpu > 1 && !r[i].mps) {
-            snprintf(reason, bytes, "%u ranks share a GPU without MPS and would be time-sliced; start "
-                     "it with: nvidia-cuda-mps-control -d", on_gpu);
+            snprintf(reason, bytes,
+                     "%u ranks share a GPU without MPS and would be time-sliced; start "
+                     "it with: nvidia-cuda-mps-control -d",
+                     on_gpu);
             return false;
         }
         /* Processes of the job that are not in this communicator may spin on the GPU as well. */
@@ -245,7 +248,8 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
     return true;
 }
 
-int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls, int device)
+int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
+                            int device)
 {
     static bool told;
     uint32_t n = (uint32_t) ompi_comm_size(m->comm);

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_gpuproto.h"
+#include "mca_coll_gpuproto/coll_gpuproto.h"
 
 #include <sched.h>
 
@@ -47,8 +47,8 @@ static int decline(mca_coll_gpuproto_module_t *m, const void *sbuf, void *rbuf, 
             return OMPI_ERROR;
         }
         if (s.is_device || r.is_device) {
-            return mca_coll_gpuproto_stage(m, sbuf, s.is_device, rbuf, r.is_device, count, dtype, op,
-                                           comm);
+            return mca_coll_gpuproto_stage(m, sbuf, s.is_device, rbuf, r.is_device, count, dtype,
+                                           op, comm);
         }
     }
     return m->prev_allreduce(sbuf, rbuf, count, dtype, op, comm, m->prev_allreduce_module);
@@ -308,7 +308,8 @@ int mca_coll_gpuproto_allreduce(const void *sbuf, void *rbuf, int count,
         return decline(m, sbuf, rbuf, count, dtype, op, comm);
     }
     if (GP_OK == gp_cuda_driver()) {
-        if (GP_OK != gp_cuda_ptr_info(send_of(sbuf, rbuf), &s) || GP_OK != gp_cuda_ptr_info(rbuf, &r)) {
+        if (GP_OK != gp_cuda_ptr_info(send_of(sbuf, rbuf), &s)
+            || GP_OK != gp_cuda_ptr_info(rbuf, &r)) {
             return OMPI_ERROR;
         }
         if (s.is_device || r.is_device) {

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "coll_gpuproto_build.h"
+#include "mca_coll_gpuproto/coll_gpuproto_build.h"
 
 const char mca_coll_gpuproto_version[] = PACKAGE_VERSION;
 const char mca_coll_gpuproto_cuda_archs[] = GP_CUDA_ARCHS;

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_gpuproto.h"
+#include "mca_coll_gpuproto/coll_gpuproto.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "opal/mca/base/mca_base_var.h"
 
-#include "coll_gpuproto_build.h"
+#include "mca_coll_gpuproto/coll_gpuproto_build.h"
 
 #define PRIORITY_DEFAULT 95
 #define MAX_FIFO_MIB_DEFAULT 64
@@ -40,14 +40,16 @@ mca_coll_gpuproto_component_t mca_coll_gpuproto_component = {
 
 #define COMPONENT (&mca_coll_gpuproto_component)
 
-static void reg(const char *name, const char *help, mca_base_var_type_t type, int level, void *storage)
+static void reg(const char *name, const char *help, mca_base_var_type_t type, int level,
+                void *storage)
 {
-    (void) mca_base_component_var_register(&COMPONENT->super.collm_version, name, help, type, NULL, 0, 0,
-                                           (mca_base_var_info_lvl_t) level,
+    (void) mca_base_component_var_register(&COMPONENT->super.collm_version, name, help, type, NULL,
+                                           0, 0, (mca_base_var_info_lvl_t) level,
                                            MCA_BASE_VAR_SCOPE_READONLY, storage);
 }
 
-static void bad_value(const char *name, const char *value, const char *allowed, const char *fallback)
+static void bad_value(const char *name, const char *value, const char *allowed,
+                      const char *fallback)
 {
     opal_show_help(MCA_COLL_GPUPROTO_HELP, "bad value", true, name, value, allowed, fallback);
 }
@@ -122,10 +124,10 @@ static void check_params(void)
 
     COMPONENT->algorithm_value = word_value("coll_gpuproto_algorithm", &COMPONENT->algorithm,
                                             algorithms, "auto, ring, tree or flat");
-    COMPONENT->protocol_value = word_value("coll_gpuproto_protocol", &COMPONENT->protocol, protocols,
-                                           "auto, ll, ll128 or simple");
-    COMPONENT->executor_value = word_value("coll_gpuproto_executor", &COMPONENT->executor, executors,
-                                           "auto, cuda or host");
+    COMPONENT->protocol_value = word_value("coll_gpuproto_protocol", &COMPONENT->protocol,
+                                           protocols, "auto, ll, ll128 or simple");
+    COMPONENT->executor_value =
+        word_value("coll_gpuproto_executor", &COMPONENT->executor, executors, "auto, cuda or host");
     COMPONENT->host_buffers_value = word_value("coll_gpuproto_host_buffers",
                                                &COMPONENT->host_buffers, switches, "auto, 0 or 1");
     range_check("coll_gpuproto_priority", &COMPONENT->priority, 0, 100, PRIORITY_DEFAULT);
@@ -218,11 +220,11 @@ static int register_params(void)
     } else {
         COMPONENT->compiled_cuda = "no: host executor only";
     }
-    (void) mca_base_component_var_register(&COMPONENT->super.collm_version, "cuda_kernels",
-                                           "Whether CUDA kernels are compiled in (information only)",
-                                           MCA_BASE_VAR_TYPE_STRING, NULL, 0,
-                                           MCA_BASE_VAR_FLAG_DEFAULT_ONLY, OPAL_INFO_LVL_3,
-                                           MCA_BASE_VAR_SCOPE_CONSTANT, &COMPONENT->compiled_cuda);
+    (void) mca_base_component_var_register(
+        &COMPONENT->super.collm_version, "cuda_kernels",
+        "Whether CUDA kernels are compiled in (information only)", MCA_BASE_VAR_TYPE_STRING, NULL,
+        0, MCA_BASE_VAR_FLAG_DEFAULT_ONLY, OPAL_INFO_LVL_3, MCA_BASE_VAR_SCOPE_CONSTANT,
+        &COMPONENT->compiled_cuda);
     mca_coll_gpuproto_register_pvars();
     return OMPI_SUCCESS;
 }
@@ -246,8 +248,9 @@ static bool right_release(void)
 #endif
     if (NULL == at) {
         loaded[strcspn(loaded, ",\n")] = '\0';
-        opal_output(0, "coll/gpuproto was built for Open MPI %d.%d.%d and is not used by this one (%s)",
-                    OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION, loaded);
+        opal_output(
+            0, "coll/gpuproto was built for Open MPI %d.%d.%d and is not used by this one (%s)",
+            OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION, loaded);
         return false;
     }
     return true;

@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_gpuproto.h"
+#include "mca_coll_gpuproto/coll_gpuproto.h"
 
 #include <string.h>
 
@@ -75,7 +75,8 @@ static void set_params(gp_params_t *p)
     p->max_fifo_bytes = (uint64_t) c->max_fifo_mib << 20;
 }
 
-mca_coll_base_module_t *mca_coll_gpuproto_comm_query(struct ompi_communicator_t *comm, int *priority)
+mca_coll_base_module_t *mca_coll_gpuproto_comm_query(struct ompi_communicator_t *comm,
+                                                     int *priority)
 {
     mca_coll_gpuproto_module_t *m;
 

@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_gpuproto.h"
+#include "mca_coll_gpuproto/coll_gpuproto.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +17,15 @@
 #include "ompi/proc/proc.h"
 #include "opal/mca/pmix/pmix.h"
 
-#include "coll_gpuproto_build.h"
+#include "mca_coll_gpuproto/coll_gpuproto_build.h"
 
 #define PRESENCE_KEY "coll.gpuproto.presence"
 
 static void my_line(char *line, size_t bytes)
 {
-    snprintf(line, bytes, "%s ompi=%d.%d.%d params=%016llx", mca_coll_gpuproto_version, OMPI_MAJOR_VERSION,
-             OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION, mca_coll_gpuproto_component.params_hash);
+    snprintf(line, bytes, "%s ompi=%d.%d.%d params=%016llx", mca_coll_gpuproto_version,
+             OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION,
+             mca_coll_gpuproto_component.params_hash);
 }
 
 void mca_coll_gpuproto_publish(void)

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_gpuproto.h"
+#include "mca_coll_gpuproto/coll_gpuproto.h"
 
 #include "opal/mca/base/mca_base_pvar.h"
 
@@ -50,7 +50,8 @@ void mca_coll_gpuproto_register_pvars(void)
     counter("cuda_calls", "Calls that the CUDA executor ran", &s->cuda_calls);
     counter("declined", "Calls passed to the previous component", &s->declined);
     counter("staged", "Declined calls that were copied through host memory", &s->staged);
-    last("last_algorithm", "Algorithm of the last call (0 ring, 1 tree, 2 flat)", &s->last_algorithm);
+    last("last_algorithm", "Algorithm of the last call (0 ring, 1 tree, 2 flat)",
+         &s->last_algorithm);
     last("last_protocol", "Protocol of the last call (0 ll, 1 ll128, 2 simple)", &s->last_protocol);
     last("last_channels", "Channels of the last call", &s->last_channels);
     last("last_executor", "Executor of the last call (0 host, 1 cuda)", &s->last_executor);

@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_gpuproto.h"
+#include "mca_coll_gpuproto/coll_gpuproto.h"
 
 #include <string.h>
 

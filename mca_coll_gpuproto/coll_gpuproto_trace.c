@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_gpuproto.h"
+#include "mca_coll_gpuproto/coll_gpuproto.h"
 
 #include <stdio.h>
 
@@ -19,14 +19,15 @@ void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m, const gp_exec_
                 count, bytes, NULL != reason ? reason : "");
         return;
     }
-    fprintf(stderr,
-            "gpuproto-trace rank=%d comm=%u seq=%llu op=%s type=%s count=%zu bytes=%zu algorithm=%s "
-            "protocol=%s channels=%u threads=%u chunk=%llu loops=%llu executor=%s reason=\"%s\"\n",
-            ompi_comm_rank(m->comm), ompi_comm_get_cid(m->comm), m->seq, op_name, type_name, count,
-            bytes, gp_algorithm_name(record->algorithm), gp_protocol_name(record->protocol),
-            record->channels, record->threads, (unsigned long long) record->chunk_elems,
-            (unsigned long long) record->loops, gp_executor_name(entry->plan.executor),
-            NULL != reason ? reason : "");
+    fprintf(
+        stderr,
+        "gpuproto-trace rank=%d comm=%u seq=%llu op=%s type=%s count=%zu bytes=%zu algorithm=%s "
+        "protocol=%s channels=%u threads=%u chunk=%llu loops=%llu executor=%s reason=\"%s\"\n",
+        ompi_comm_rank(m->comm), ompi_comm_get_cid(m->comm), m->seq, op_name, type_name, count,
+        bytes, gp_algorithm_name(record->algorithm), gp_protocol_name(record->protocol),
+        record->channels, record->threads, (unsigned long long) record->chunk_elems,
+        (unsigned long long) record->loops, gp_executor_name(entry->plan.executor),
+        NULL != reason ? reason : "");
 }
 
 void mca_coll_gpuproto_log_sink(gp_log_level_t level, const char *text)

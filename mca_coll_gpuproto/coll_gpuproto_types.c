@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_gpuproto.h"
+#include "mca_coll_gpuproto/coll_gpuproto.h"
 
 static const gp_type_t signed_of[9] = {[1] = GP_TYPE_I8, [2] = GP_TYPE_I16, [4] = GP_TYPE_I32,
                                        [8] = GP_TYPE_I64};

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_gpuproto.h"
+#include "mca_coll_gpuproto/coll_gpuproto.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -28,8 +28,8 @@ void mca_coll_gpuproto_describe_wait(const gp_wait_info_t *info, char *text, siz
         snprintf(text, bytes, "the kernel on the GPU to end");
     } else {
         snprintf(text, bytes, "channel %u step %llu: waiting for %s rank %u", info->channel,
-                 (unsigned long long) info->step, kinds[info->kind <= GP_WAIT_LAUNCH ? info->kind : 0],
-                 info->peer);
+                 (unsigned long long) info->step,
+                 kinds[info->kind <= GP_WAIT_LAUNCH ? info->kind : 0], info->peer);
     }
 }
 
@@ -49,7 +49,8 @@ int mca_coll_gpuproto_watch(mca_coll_gpuproto_watch_t *watch, struct ompi_commun
 
         mca_coll_gpuproto_describe_wait(info, text, sizeof(text));
         opal_output(0, "coll/gpuproto: communicator %u, rank %d, %s: waiting for %.0f s: %s",
-                    ompi_comm_get_cid(comm), ompi_comm_rank(comm), what, now - watch->start_s, text);
+                    ompi_comm_get_cid(comm), ompi_comm_rank(comm), what, now - watch->start_s,
+                    text);
         watch->next_warn_s = now + 10.0 * c->warn_after;
     }
     return c->timeout > 0 && now - watch->start_s >= c->timeout;

@@ -98,8 +98,8 @@ static uint64_t set_bytes(const gp_comm_desc_t *comm, uint32_t algorithm, const 
  * This set's share of the cap: all it wishes when the wishes of all sets a communicator can have fit
  * together, else in proportion.
  */
-static uint64_t share_bytes(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t channels,
-                            uint64_t mine)
+static uint64_t share_bytes(const gp_comm_desc_t *comm, const gp_params_t *params,
+                            uint32_t channels, uint64_t mine)
 {
     uint64_t total = 0;
 

@@ -27,8 +27,9 @@ const char *gp_executor_name(uint32_t executor)
 
 const char *gp_type_name(uint32_t type)
 {
-    static const char *const names[] = {"i8",  "i16",  "i32", "i64", "u8",  "u16", "u32",  "u64",
-                                        "f16", "bf16", "f32", "f64", "c32", "c64", "bool", "logical"};
+    static const char *const names[] = {"i8",  "i16", "i32",  "i64",    "u8",  "u16",
+                                        "u32", "u64", "f16",  "bf16",   "f32", "f64",
+                                        "c32", "c64", "bool", "logical"};
     return NAME_OF(names, type);
 }
 

@@ -148,5 +148,6 @@ int gp_plan_print(const gp_plan_t *plan, char *text, size_t text_bytes)
                     gp_algorithm_name(plan->algorithm), gp_protocol_name(plan->protocol),
                     gp_executor_name(plan->executor), plan->geom.channels, plan->threads,
                     (unsigned long long) plan->geom.chunk_elems,
-                    (unsigned long long) plan->geom.loops, NULL != plan->reason ? plan->reason : "");
+                    (unsigned long long) plan->geom.loops,
+                    NULL != plan->reason ? plan->reason : "");
 }

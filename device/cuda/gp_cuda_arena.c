@@ -86,7 +86,8 @@ static uint64_t gp_process(void)
 
     if (0 == gp_process_id || getpid() != gp_process_pid) {
         gp_process_pid = getpid();
-        if ((ssize_t) sizeof(gp_process_id) != getrandom(&gp_process_id, sizeof(gp_process_id), 0)) {
+        if ((ssize_t) sizeof(gp_process_id)
+            != getrandom(&gp_process_id, sizeof(gp_process_id), 0)) {
             clock_gettime(CLOCK_REALTIME, &now);
             gp_process_id = ((uint64_t) gp_process_pid << 40) ^ ((uint64_t) now.tv_sec << 30)
                             ^ (uint64_t) now.tv_nsec;

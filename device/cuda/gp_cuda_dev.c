@@ -151,8 +151,9 @@ static gp_status_t gp_dev_load_modules(gp_cuda_dev_t *dev)
         }
         if (GP_CU_NO_BINARY_FOR_GPU == result || GP_CU_UNSUPPORTED_PTX_VERSION == result
             || GP_CU_JIT_COMPILER_NOT_FOUND == result || GP_CU_INVALID_IMAGE == result) {
-            gp_log(GP_LOG_ERROR, "CUDA: the kernels (%s) hold no code for device %d, capability %u.%u, "
-                                 "driver for CUDA %d.%d: %s; build with --with-cuda-arch=%u",
+            gp_log(GP_LOG_ERROR,
+                   "CUDA: the kernels (%s) hold no code for device %d, capability %u.%u, "
+                   "driver for CUDA %d.%d: %s; build with --with-cuda-arch=%u",
                    gp_fatbins[i].name, dev->ordinal, dev->id.capability / 10,
                    dev->id.capability % 10, gp_cu.version / 1000, gp_cu.version % 1000 / 10,
                    gp_cu_error_name(result), dev->id.capability);
@@ -300,7 +301,8 @@ gp_status_t gp_cuda_slot_get(gp_cuda_dev_t *dev, gp_cuda_slot_t **slot_p)
     slot = dev->free_slots;
     if (NULL == slot->stream) {
         (void) gp_cu.cuCtxGetStreamPriorityRange(&least, &greatest);
-        result = gp_cu.cuStreamCreateWithPriority(&slot->stream, GP_CU_STREAM_NON_BLOCKING, greatest);
+        result =
+            gp_cu.cuStreamCreateWithPriority(&slot->stream, GP_CU_STREAM_NON_BLOCKING, greatest);
         if (GP_CU_SUCCESS != result) {
             slot->stream = NULL;
             status = gp_cu_fail("cuStreamCreateWithPriority", result, NULL);

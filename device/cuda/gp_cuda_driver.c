@@ -58,8 +58,8 @@ const char *gp_cu_error_name(gp_cu_result_t result)
 
 gp_status_t gp_cu_fail(const char *call, gp_cu_result_t result, const char *advice)
 {
-    gp_log(gp_cu_is_gone(result) ? GP_LOG_DEBUG : GP_LOG_ERROR, "CUDA: %s failed: %s (%d)%s%s", call,
-           gp_cu_error_name(result), result, NULL == advice ? "" : "; ",
+    gp_log(gp_cu_is_gone(result) ? GP_LOG_DEBUG : GP_LOG_ERROR, "CUDA: %s failed: %s (%d)%s%s",
+           call, gp_cu_error_name(result), result, NULL == advice ? "" : "; ",
            NULL == advice ? "" : advice);
     return GP_CU_OUT_OF_MEMORY == result ? GP_ERR_NO_MEMORY : GP_ERR_CUDA;
 }
@@ -136,8 +136,9 @@ static gp_status_t gp_cu_fill(void *library)
     entry = dlsym(library, "cuGetProcAddress");
     memcpy(&gpa, &entry, sizeof(entry));
     if (NULL == gpa_v2 && NULL == gpa) {
-        gp_log(GP_LOG_ERROR, "CUDA: the driver has no cuGetProcAddress: it is older than CUDA 11.3 and "
-                             "not supported; device buffers are left to the previous component");
+        gp_log(GP_LOG_ERROR,
+               "CUDA: the driver has no cuGetProcAddress: it is older than CUDA 11.3 and "
+               "not supported; device buffers are left to the previous component");
         return GP_ERR_UNSUPPORTED;
     }
 #define GP_CU_FILL(name, wanted, required, args)                                                   \
@@ -169,7 +170,8 @@ static gp_cu_state_t gp_cu_open(void *library)
     }
     if (GP_CU_NO_DEVICE == result || GP_CU_STUB_LIBRARY == result
         || (GP_CU_SUCCESS == result && 0 == count)) {
-        gp_log(GP_LOG_INFO, "CUDA: libcuda is loaded but shows no GPU: all buffers are host buffers");
+        gp_log(GP_LOG_INFO,
+               "CUDA: libcuda is loaded but shows no GPU: all buffers are host buffers");
         return GP_CU_STATE_NO_DEVICE;
     }
     if (GP_CU_SUCCESS != result) {

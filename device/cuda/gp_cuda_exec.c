@@ -67,7 +67,8 @@ static int gp_program_fits(const gp_program_t *p, const gp_connset_t *set, uint3
         return 0;
     }
     for (i = 0; i < p->n_streams; ++i) {
-        if (p->streams[i].first > p->n_steps || p->streams[i].count > p->n_steps - p->streams[i].first) {
+        if (p->streams[i].first > p->n_steps
+            || p->streams[i].count > p->n_steps - p->streams[i].first) {
             return 0;
         }
     }
@@ -232,8 +233,8 @@ gp_status_t gp_cuda_exec_create(gp_cuda_dev_t *dev, uint32_t protocol,
     }
     for (c = 0; c < set->desc.channels; ++c) {
         if (!gp_program_fits(programs[c], set, c)) {
-            gp_log(GP_LOG_ERROR, "CUDA executor: the program of channel %u does not fit its connections",
-                   c);
+            gp_log(GP_LOG_ERROR,
+                   "CUDA executor: the program of channel %u does not fit its connections", c);
             return GP_ERR_INVALID;
         }
     }
@@ -428,9 +429,10 @@ static gp_status_t gp_exec_query(gp_cuda_exec_t *exec)
         return GP_AGAIN;
     }
     if (GP_CU_SUCCESS != result) {
-        exec->failed = gp_cu_fail("a kernel", result,
-                                  "the GPU context of this process is lost (a fault of any kernel, the "
-                                  "application's included, or a device reset)");
+        exec->failed =
+            gp_cu_fail("a kernel", result,
+                       "the GPU context of this process is lost (a fault of any kernel, the "
+                       "application's included, or a device reset)");
         return exec->failed;
     }
     if (!gp_exec_done(exec)) {
@@ -522,8 +524,9 @@ void gp_cuda_exec_abort(gp_cuda_exec_t *exec)
         } else {
             exec->wait.kind = GP_WAIT_LAUNCH;
             exec->wait.peer = exec->rank;
-            gp_log(GP_LOG_WARN, "CUDA executor: the aborted call has not left the GPU yet (not started "
-                                "behind other work?); its memory stays reserved");
+            gp_log(GP_LOG_WARN,
+                   "CUDA executor: the aborted call has not left the GPU yet (not started "
+                   "behind other work?); its memory stays reserved");
         }
     }
     exec->failed = GP_ERR_ABORTED;

@@ -189,8 +189,8 @@ void gp_cuda_prim_finalize(void)
 /* ---- copies -------------------------------------------------------------------------------------- */
 
 /* Result of the copy, not logged: the caller decides what a dead stream means. */
-static gp_cu_result_t gp_copy_on(gp_cu_stream_t stream, gp_cu_ptr_t dst, gp_cu_ptr_t src, size_t bytes,
-                                 const char **call)
+static gp_cu_result_t gp_copy_on(gp_cu_stream_t stream, gp_cu_ptr_t dst, gp_cu_ptr_t src,
+                                 size_t bytes, const char **call)
 {
     gp_cu_result_t result = gp_cu.cuMemcpyAsync(dst, src, bytes, stream);
 

@@ -136,8 +136,9 @@ gp_status_t gp_host_exec_start(gp_host_exec_t *e, const gp_work_t *work)
     e->reduce = gp_host_reduce_of(work->red);
     if (e->busy || NULL == e->reduce || work->geom.channels > e->set->desc.channels
         || 0 == work->geom.channels || 0 == work->geom.loops) {
-        gp_log(GP_LOG_ERROR, "host executor: a call that cannot be run (busy %d, %u of %u channels)",
-               e->busy, work->geom.channels, e->set->desc.channels);
+        gp_log(GP_LOG_ERROR,
+               "host executor: a call that cannot be run (busy %d, %u of %u channels)", e->busy,
+               work->geom.channels, e->set->desc.channels);
         return GP_ERR_INVALID;
     }
     e->work = *work;
@@ -166,8 +167,8 @@ gp_status_t gp_host_exec_start(gp_host_exec_t *e, const gp_work_t *work)
     return GP_OK;
 }
 
-static void waits(gp_host_exec_t *e, const cursor_t *cur, gp_wait_kind_t kind, const gp_conn_t *conn,
-                  uint64_t step)
+static void waits(gp_host_exec_t *e, const cursor_t *cur, gp_wait_kind_t kind,
+                  const gp_conn_t *conn, uint64_t step)
 {
     if (GP_WAIT_NONE == e->wait.kind) { /* the first wait of a pass is the one to tell */
         e->wait.kind = (uint32_t) kind;

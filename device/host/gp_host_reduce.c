@@ -10,8 +10,8 @@
 
 #include "device/proto/gp_reduce.h"
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) \
-    && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) \
+    && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define GP_CLONES __attribute__((target_clones("avx2", "default"), optimize("O3")))
 #else
 #define GP_CLONES

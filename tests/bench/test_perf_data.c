@@ -161,11 +161,12 @@ static void one_pair(gp_type_t type, gp_op_t op, uint32_t n_ranks, uint32_t wrap
         in_some_order(&d, bufs, n_ranks / 2, pairs);
         wrong = perf_data_check(&d, FIRST, COUNT, bufs, &bad);
         gp_check(0 == wrong,
-                 "type %d op %d ranks %u wrap %u pairs %d: %llu of %d wrong, first at %llu", type, op,
-                 n_ranks, wrap, pairs, (unsigned long long) wrong, COUNT, (unsigned long long) bad);
+                 "type %d op %d ranks %u wrap %u pairs %d: %llu of %d wrong, first at %llu", type,
+                 op, n_ranks, wrap, pairs, (unsigned long long) wrong, COUNT,
+                 (unsigned long long) bad);
     }
-    gp_check(varies(type, bufs) > COUNT / 8, "type %d op %d ranks %u: the result hardly varies", type,
-             op, n_ranks);
+    gp_check(varies(type, bufs) > COUNT / 8, "type %d op %d ranks %u: the result hardly varies",
+             type, op, n_ranks);
     /* Any one element, its lowest bit. */
     for (spot = 0; spot < COUNT; spot += 197) {
         char *at = bufs + (size_t) spot * bytes;
@@ -174,8 +175,8 @@ static void one_pair(gp_type_t type, gp_op_t op, uint32_t n_ranks, uint32_t wrap
         bad = 0;
         wrong = perf_data_check(&d, FIRST, COUNT, bufs, &bad);
         gp_check(1 == wrong && FIRST + spot == bad,
-                 "type %d op %d ranks %u: changed element %u, found %llu wrong, first at %llu", type,
-                 op, n_ranks, spot, (unsigned long long) wrong, (unsigned long long) bad);
+                 "type %d op %d ranks %u: changed element %u, found %llu wrong, first at %llu",
+                 type, op, n_ranks, spot, (unsigned long long) wrong, (unsigned long long) bad);
         at[0] = (char) (at[0] ^ 1);
     }
 }
