@@ -96,17 +96,8 @@ static int gp_program_fits(const gp_program_t *p, const gp_connset_t *set, uint3
     return 1;
 }
 
-/* Reserve `bytes` at the next multiple of 16. */
-static uint64_t gp_blob_take(uint64_t *end, uint64_t bytes)
-{
-    uint64_t at = (*end + 15) / 16 * 16;
-
-    *end = at + bytes;
-    return at;
-}
-
-/* Where everything of a channel lies in the blob. */
-static void gp_blob_layout(gp_kchan_t *chan, const gp_program_t *p, uint64_t *end)
+/* Where everything of a channel lies in its region. Returns the region's bytes. */
+static uint64_t gp_blob_layout(gp_kchan_t *chan, const gp_program_t *p)
 {
     chan->algorithm = p->algorithm;
     chan->n_streams = p->n_streams;
@@ -115,13 +106,7 @@ static void gp_blob_layout(gp_kchan_t *chan, const gp_program_t *p, uint64_t *en
     chan->n_recv = p->n_recv;
     chan->n_send = p->n_send;
     chan->n_chunks = p->n_chunks;
-    chan->streams_off = gp_blob_take(end, p->n_streams * sizeof(gp_stream_t));
-    chan->steps_off = gp_blob_take(end, p->n_steps * sizeof(gp_step_t));
-    chan->refs_off = gp_blob_take(end, p->n_refs * sizeof(gp_ref_t));
-    chan->recv_links_off = gp_blob_take(end, p->n_recv * sizeof(gp_link_t));
-    chan->send_links_off = gp_blob_take(end, p->n_send * sizeof(gp_link_t));
-    chan->recv_conns_off = gp_blob_take(end, p->n_recv * sizeof(gp_conn_t));
-    chan->send_conns_off = gp_blob_take(end, p->n_send * sizeof(gp_conn_t));
+    return gp_kchan_layout(chan);
 }
 
 static void gp_blob_put(unsigned char *blob, uint64_t offset, const void *data, size_t bytes)
@@ -152,33 +137,43 @@ static void gp_blob_conns(const gp_cuda_exec_t *exec, unsigned char *blob, uint6
 static gp_status_t gp_exec_build(gp_cuda_exec_t *exec, const gp_program_t *const *programs)
 {
     gp_arena_t *arena = gp_cuda_dev_arena(exec->dev);
-    uint64_t end = exec->channels * sizeof(gp_kchan_t);
+    uint64_t region_bytes = 0;
+    uint64_t head_bytes = 0;
+    uint64_t stride;
     uint64_t arrived;
+    uint64_t end;
     unsigned char *image;
     gp_status_t status;
     uint32_t c;
 
     for (c = 0; c < exec->channels; ++c) {
-        gp_blob_layout(&exec->chans[c], programs[c], &end);
+        uint64_t bytes = gp_blob_layout(&exec->chans[c], programs[c]);
+        uint64_t head = gp_kchan_head_bytes(&exec->chans[c]);
+
+        region_bytes = bytes > region_bytes ? bytes : region_bytes;
+        head_bytes = head > head_bytes ? head : head_bytes;
     }
-    arrived = (end + GP_LINE_BYTES - 1) / GP_LINE_BYTES * GP_LINE_BYTES;
+    stride = (region_bytes + GP_LINE_BYTES - 1) / GP_LINE_BYTES * GP_LINE_BYTES;
+    arrived = exec->channels * stride;
     end = arrived + GP_LINE_BYTES;
     image = calloc(1, end);
     if (NULL == image) {
         gp_log(GP_LOG_ERROR, "out of memory");
         return GP_ERR_NO_MEMORY;
     }
-    memcpy(image, exec->chans, exec->channels * sizeof(gp_kchan_t));
     for (c = 0; c < exec->channels; ++c) {
         const gp_program_t *p = programs[c];
         const gp_kchan_t *chan = &exec->chans[c];
-        gp_blob_put(image, chan->streams_off, p->streams, p->n_streams * sizeof(gp_stream_t));
-        gp_blob_put(image, chan->steps_off, p->steps, p->n_steps * sizeof(gp_step_t));
-        gp_blob_put(image, chan->refs_off, p->refs, p->n_refs * sizeof(gp_ref_t));
-        gp_blob_put(image, chan->recv_links_off, p->recv, p->n_recv * sizeof(gp_link_t));
-        gp_blob_put(image, chan->send_links_off, p->send, p->n_send * sizeof(gp_link_t));
-        gp_blob_conns(exec, image, chan->recv_conns_off, exec->set->recv[c], p->n_recv);
-        gp_blob_conns(exec, image, chan->send_conns_off, exec->set->send[c], p->n_send);
+        unsigned char *region = image + c * stride;
+
+        memcpy(region, chan, sizeof(*chan));
+        gp_blob_put(region, chan->streams_off, p->streams, p->n_streams * sizeof(gp_stream_t));
+        gp_blob_put(region, chan->steps_off, p->steps, p->n_steps * sizeof(gp_step_t));
+        gp_blob_put(region, chan->refs_off, p->refs, p->n_refs * sizeof(gp_ref_t));
+        gp_blob_put(region, chan->recv_links_off, p->recv, p->n_recv * sizeof(gp_link_t));
+        gp_blob_put(region, chan->send_links_off, p->send, p->n_send * sizeof(gp_link_t));
+        gp_blob_conns(exec, region, chan->recv_conns_off, exec->set->recv[c], p->n_recv);
+        gp_blob_conns(exec, region, chan->send_conns_off, exec->set->send[c], p->n_send);
     }
     status = arena->alloc(arena, end, &exec->blob);
     if (GP_OK == status) {
@@ -193,6 +188,8 @@ static gp_status_t gp_exec_build(gp_cuda_exec_t *exec, const gp_program_t *const
         return status;
     }
     exec->args.blob = exec->blob.ptr;
+    exec->args.chan_stride = stride;
+    exec->args.copy_bytes = gp_kcopy_bytes(region_bytes, head_bytes);
     exec->args.arrived = (uint32_t *) (void *) ((unsigned char *) exec->blob.ptr + arrived);
     exec->args.status = (gp_kstatus_t *) (uintptr_t) exec->slot->status_dev;
     exec->params[0] = &exec->args;
@@ -331,7 +328,8 @@ static gp_status_t gp_exec_check(const gp_cuda_exec_t *exec, const gp_work_t *wo
             what = "chunks or streams";
             goto invalid;
         }
-        bytes = gp_kernel_shared_bytes(&exec->chans[c], exec->protocol, work->threads);
+        bytes = gp_kernel_shared_bytes(&exec->chans[c], exec->protocol, work->threads,
+                                       exec->args.copy_bytes);
         if (bytes > *shared_bytes) {
             *shared_bytes = bytes;
         }
@@ -455,6 +453,7 @@ static gp_status_t gp_exec_finish(gp_cuda_exec_t *exec)
         return GP_ERR_ABORTED;
     }
     exec->record = status->record;
+    exec->record.steps = gp_load_relaxed_u64(&status->steps);
     exec->record.calls = exec->seq;
     return GP_OK;
 }

@@ -4,13 +4,15 @@
  * Owns the layouts shared by gp_cuda_exec.c (writer) and the kernels (reader). Valid as C11 and
  * CUDA C++.
  *
- *   blob (device memory, one per connection set; built by the host when the set is connected)
- *   +0   gp_kchan_t[channels]
- *   then per channel, each 16-byte aligned, at the byte offsets its gp_kchan_t names:
- *        gp_stream_t[n_streams]  gp_step_t[n_steps]  gp_ref_t[n_refs]
+ *   blob (device memory, one per connection set; built by the host when the set is connected): one
+ *   region per channel, chan_stride bytes apart, each part 16-byte aligned at the offset within the
+ *   region that gp_kchan_layout() gives
+ *   +0   gp_kchan_t
  *        gp_link_t[n_recv]  gp_link_t[n_send]
- *        gp_conn_t[n_recv]  gp_conn_t[n_send]   (step, seen, zeroed: updated by the kernel at call
- *        end)
+ *        gp_conn_t[n_recv]  gp_conn_t[n_send]   (step, seen, zeroed: updated by the kernel at call end)
+ *        gp_stream_t[n_streams]  gp_step_t[n_steps]  gp_ref_t[n_refs]
+ *   A block copies the first copy_bytes of its region to shared memory with one batch of loads: the
+ *   whole region when that is short, else all but the program.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -29,7 +31,7 @@ typedef struct gp_kchan {
     uint32_t n_send;
     uint32_t n_chunks;
     uint32_t reserved;
-    uint64_t streams_off; /* bytes from the start of the blob */
+    uint64_t streams_off; /* bytes from the start of the region */
     uint64_t steps_off;
     uint64_t refs_off;
     uint64_t recv_links_off;
@@ -38,17 +40,48 @@ typedef struct gp_kchan {
     uint64_t send_conns_off;
 } gp_kchan_t;
 
+GP_FN uint64_t gp_kchan_take(uint64_t *end, uint64_t bytes)
+{
+    uint64_t at = (*end + 15u) / 16u * 16u;
+
+    *end = at + bytes;
+    return at;
+}
+
+/* Fill in the offsets from the counts. Returns the bytes of the region, a multiple of 16. */
+GP_FN uint64_t gp_kchan_layout(gp_kchan_t *chan)
+{
+    uint64_t end = sizeof(*chan);
+
+    chan->recv_links_off = gp_kchan_take(&end, (uint64_t) chan->n_recv * sizeof(gp_link_t));
+    chan->send_links_off = gp_kchan_take(&end, (uint64_t) chan->n_send * sizeof(gp_link_t));
+    chan->recv_conns_off = gp_kchan_take(&end, (uint64_t) chan->n_recv * sizeof(gp_conn_t));
+    chan->send_conns_off = gp_kchan_take(&end, (uint64_t) chan->n_send * sizeof(gp_conn_t));
+    chan->streams_off = gp_kchan_take(&end, (uint64_t) chan->n_streams * sizeof(gp_stream_t));
+    chan->steps_off = gp_kchan_take(&end, (uint64_t) chan->n_steps * sizeof(gp_step_t));
+    chan->refs_off = gp_kchan_take(&end, (uint64_t) chan->n_refs * sizeof(gp_ref_t));
+    return (end + 15u) / 16u * 16u;
+}
+
+/* Bytes of the region up to the program, a multiple of 16; what is always copied. */
+GP_FN uint64_t gp_kchan_head_bytes(const gp_kchan_t *chan)
+{
+    return chan->streams_off;
+}
+
 /*
  * Pinned host memory, mapped into the GPU: one per executor. Each line has one writer.
  */
 typedef struct gp_kstatus {
     /* line 0: written by the last block of a call, read by the CPU */
     uint64_t done;          /* number of the last completed call; release store, acquire load */
+    uint64_t steps;         /* steps executed, in the same 16-byte store: for the record only */
     uint64_t failed;        /* sequence number of a call that ended by abort */
-    uint64_t pad0[14];
+    uint64_t pad0[13];
     /*
-     * lines 1, 2: written by the kernel before `done` is released, read by the CPU after acquiring
-     * it
+     * lines 1, 2: written by the first block when it starts (all but calls and steps), so that the
+     * release of `done` at the end has no store to host memory to wait for; read by the CPU after
+     * acquiring `done`
      */
     gp_exec_record_t record;
     uint64_t pad1[(256 - sizeof(gp_exec_record_t)) / 8];
@@ -80,9 +113,12 @@ typedef struct gp_kargs {
     gp_kstatus_t *status;   /* device address of the pinned block */
     uint32_t *arrived;      /* device memory, one line (gp_karrive_t), zero between calls */
     uint64_t seq;           /* of this call, from 1 */
+    uint64_t chan_stride;   /* bytes from region to region, a multiple of 128 */
     gp_geom_t geom;
     uint32_t rop;           /* gp_rop_t; the family is the kernel's */
     uint32_t ll_zero;       /* LL: zero drained send FIFOs first (flag age limit) */
+    uint32_t copy_bytes;    /* of each region to shared memory, a multiple of 16; the same for all */
+    uint32_t reserved;
 } gp_kargs_t;
 
 /*
@@ -99,15 +135,15 @@ typedef struct gp_kargs {
 /*
  * Dynamic shared memory of a block, in this order, each part 16-byte aligned:
  *
- *   gp_kblock_t
+ *   gp_kblock_t, its last member the beginning of the copied region
+ *   the rest of the copied region          copy_bytes in all
  *   gp_kconn_t[n_recv + n_send]            receive connections first; read-only after setup
  *   per stream  gp_kstep_t[GP_KWINDOW_STEPS] gp_kref_t[window refs]     the decoded window
  *   u64 seen[copies][n_recv + n_send]      one copy per warp (LL, LL128) or per block (Simple)
- *   gp_stream_t[] gp_step_t[] gp_ref_t[]   copy of the program, if no larger than GP_KRAW_MAX_BYTES
  */
 #define GP_KWINDOW_STEPS 32u     /* steps decoded at once: one per lane */
 #define GP_KWINDOW_MIN_REFS 64u
-#define GP_KRAW_MAX_BYTES 8192u
+#define GP_KCOPY_MAX_BYTES 8192u /* a longer region is used where it lies, but for its head */
 
 /* Where a stream is. */
 typedef struct gp_kwindow {
@@ -118,7 +154,6 @@ typedef struct gp_kwindow {
 } gp_kwindow_t;
 
 typedef struct gp_kblock {
-    gp_kchan_t chan;
     uint32_t dead;                    /* the abort was seen; any thread writes, never cleared */
     uint32_t gated;                   /* some connection of the channel is gated */
     gp_kwindow_t windows[GP_KERNEL_MAX_STREAMS]; /* written by a stream's first warp, read by all */
@@ -126,6 +161,7 @@ typedef struct gp_kblock {
     const gp_stream_t *prog_streams;  /* the program: in shared memory or in the blob */
     const gp_step_t *prog_steps;
     const gp_ref_t *prog_refs;
+    gp_kchan_t chan;                  /* and behind it the rest of the region; 16-byte aligned */
 } gp_kblock_t;
 
 /* A connection as the kernel needs it. */
@@ -182,12 +218,16 @@ GP_FN uint32_t gp_kwindow_bytes(const gp_kchan_t *chan)
            + gp_k16(gp_kwindow_refs(chan) * (uint32_t) sizeof(gp_kref_t));
 }
 
-/* Bytes of the program itself; it is used where it lies when larger than GP_KRAW_MAX_BYTES. */
-GP_FN uint64_t gp_kraw_bytes(const gp_kchan_t *chan)
+/* Bytes of shared memory before gp_kconn_t[]. */
+GP_FN uint32_t gp_kblock_bytes(uint32_t copy_bytes)
 {
-    return ((uint64_t) chan->n_streams * sizeof(gp_stream_t) + 15u) / 16u * 16u
-           + ((uint64_t) chan->n_steps * sizeof(gp_step_t) + 15u) / 16u * 16u
-           + (uint64_t) chan->n_refs * sizeof(gp_ref_t);
+    return (uint32_t) offsetof(gp_kblock_t, chan) + copy_bytes;
+}
+
+/* What to copy of regions of which the longest has `region_bytes` and the longest head `head_bytes`. */
+GP_FN uint32_t gp_kcopy_bytes(uint64_t region_bytes, uint64_t head_bytes)
+{
+    return (uint32_t) (region_bytes <= GP_KCOPY_MAX_BYTES ? region_bytes : head_bytes);
 }
 
 /*
@@ -200,16 +240,15 @@ GP_FN uint32_t gp_kseen_copies(uint32_t protocol, uint32_t threads)
 }
 
 /* Dynamic shared memory bytes of a block that runs `chan` with `threads` threads. */
-GP_FN uint32_t gp_kernel_shared_bytes(const gp_kchan_t *chan, uint32_t protocol, uint32_t threads)
+GP_FN uint32_t gp_kernel_shared_bytes(const gp_kchan_t *chan, uint32_t protocol, uint32_t threads,
+                                      uint32_t copy_bytes)
 {
     uint32_t n_conns = chan->n_recv + chan->n_send;
-    uint64_t raw = gp_kraw_bytes(chan);
-    uint64_t bytes = gp_k16((uint32_t) sizeof(gp_kblock_t));
+    uint64_t bytes = gp_kblock_bytes(copy_bytes);
 
     bytes += (uint64_t) n_conns * sizeof(gp_kconn_t);
     bytes += (uint64_t) chan->n_streams * gp_kwindow_bytes(chan);
     bytes += ((uint64_t) gp_kseen_copies(protocol, threads) * n_conns * 8u + 15u) / 16u * 16u;
-    bytes += raw <= GP_KRAW_MAX_BYTES ? raw : 0u;
     return bytes > 0x7fffffffu ? 0x7fffffffu : (uint32_t) bytes;
 }
 
@@ -229,7 +268,7 @@ GP_FN int gp_kernel_fits(const gp_kchan_t *chan, uint32_t protocol, uint32_t thr
 
 GP_STATIC_ASSERT(0 == sizeof(gp_kconn_t) % 16, "gp_kconn_t keeps alignment");
 GP_STATIC_ASSERT(0 == sizeof(gp_kstep_t) % 16, "gp_kstep_t keeps alignment");
-GP_STATIC_ASSERT(0 == sizeof(gp_kchan_t) % 8, "gp_kchan_t is copied by words");
+GP_STATIC_ASSERT(0 == offsetof(gp_kblock_t, chan) % 16, "the region is copied by vectors");
 GP_STATIC_ASSERT(sizeof(gp_karrive_t) <= GP_LINE_BYTES, "gp_karrive_t is one line");
 
 #endif /* GP_KARGS_H */

@@ -65,7 +65,7 @@ GP_DEV uint64_t *gp_seen(const gp_kctx_t *x, const gp_kref_t *ref)
 GP_DEV const gp_kconn_t *gp_conns(const gp_kctx_t *x)
 {
     return (const gp_kconn_t *) ((unsigned char *) x->block
-                                 + gp_k16((uint32_t) sizeof(gp_kblock_t)));
+                                 + gp_kblock_bytes(x->args->copy_bytes));
 }
 
 /* All threads of the stream; orders their memory. */
@@ -200,9 +200,9 @@ GP_DEV int gp_warp_tails(const gp_kctx_t *x, const gp_kstep_t *s, int *failed)
 
 /*
  * Post the heads of a step's inputs: after the group barrier that follows the last load of their slots.
- * Release; acquired by gp_wait_credit() of the sender, or by its host executor. The group's last
- * threads do it: a release is slow, and its first warp has the next step's data to wait for, and with
- * few data always something to move.
+ * Acquired by gp_wait_credit() of the sender, or by its host executor. What a thread loaded it has
+ * used (compared, stored) before it came to the barrier, so the loads are complete: see
+ * gp_store_head_u64().
  */
 GP_DEV void gp_post_heads(const gp_kctx_t *x, const gp_kstep_t *s)
 {
@@ -215,7 +215,7 @@ GP_DEV void gp_post_heads(const gp_kctx_t *x, const gp_kstep_t *s)
         if (GP_MUTATE(relaxed_head)) {
             gp_store_relaxed_u64(gp_conns(x)[ref->conn].head, ref->step + 1);
         } else {
-            gp_store_release_u64(gp_conns(x)[ref->conn].head, ref->step + 1);
+            gp_store_head_u64(gp_conns(x)[ref->conn].head, ref->step + 1);
         }
     }
 }

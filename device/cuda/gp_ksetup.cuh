@@ -11,22 +11,51 @@
 
 #include "device/cuda/gp_kctx.cuh"
 
-/*
- * Copy `bytes` (a multiple of 8) of the blob to shared memory, all threads of the block together.
- */
-GP_DEV void gp_copy_words(void *to, const void *from, uint32_t bytes)
+/* This block's region of the blob. */
+GP_DEV unsigned char *gp_region(const gp_kargs_t *args)
 {
-    for (uint32_t i = threadIdx.x; i < bytes / 8u; i += blockDim.x) {
-        ((uint64_t *) to)[i] = ((const uint64_t *) from)[i];
+    return args->blob + blockIdx.x * args->chan_stride;
+}
+
+/*
+ * Copy the head of the region to shared memory, all threads of the block together. Loads of a batch
+ * are independent: a short region costs one trip to memory.
+ */
+GP_DEV void gp_copy_region(const gp_kargs_t *args, gp_kblock_t *block)
+{
+    const gp_vec16_t *from = (const gp_vec16_t *) gp_region(args);
+    gp_vec16_t *to = (gp_vec16_t *) &block->chan;
+    uint32_t n = args->copy_bytes / 16u;
+
+    for (uint32_t i = threadIdx.x; i < n; i += 4 * blockDim.x) {
+        gp_vec16_t v[4];
+
+        GP_UNROLL
+        for (uint32_t u = 0; u < 4; ++u) {
+            if (i + u * blockDim.x < n) {
+                v[u] = from[i + u * blockDim.x];
+            }
+        }
+        GP_UNROLL
+        for (uint32_t u = 0; u < 4; ++u) {
+            if (i + u * blockDim.x < n) {
+                to[i + u * blockDim.x] = v[u];
+            }
+        }
     }
 }
 
-/* The connection `i` of the channel where it lives between calls: receive ones first. */
-GP_DEV gp_conn_t *gp_blob_conn(const gp_kargs_t *args, const gp_kchan_t *chan, uint32_t i)
+/* What of the record is known when the call starts; one thread of the first block. */
+GP_DEV void gp_record_start(const gp_kargs_t *args, const gp_kchan_t *chan, uint32_t protocol)
 {
-    return i < chan->n_recv ? (gp_conn_t *) (args->blob + chan->recv_conns_off) + i
-                            : (gp_conn_t *) (args->blob + chan->send_conns_off)
-                                  + (i - chan->n_recv);
+    gp_exec_record_t *record = &args->status->record;
+
+    gp_store_relaxed_u32(&record->algorithm, chan->algorithm);
+    gp_store_relaxed_u32(&record->protocol, protocol);
+    gp_store_relaxed_u32(&record->channels, gridDim.x);
+    gp_store_relaxed_u32(&record->threads, blockDim.x);
+    gp_store_relaxed_u64(&record->loops, args->geom.loops);
+    gp_store_relaxed_u64(&record->chunk_elems, args->geom.chunk_elems);
 }
 
 /* Fill shared memory and the context. Ends with a block barrier. */
@@ -43,7 +72,7 @@ GP_DEV void gp_setup(gp_kctx_t *x, const gp_kargs_t *args, unsigned char *shared
 
     x->args = args;
     x->block = block;
-    gp_copy_words(&block->chan, (const gp_kchan_t *) args->blob + blockIdx.x, sizeof(gp_kchan_t));
+    gp_copy_region(args, block);
     if (0 == threadIdx.x) {
         block->dead = 0;
         block->gated = 0;
@@ -52,55 +81,47 @@ GP_DEV void gp_setup(gp_kctx_t *x, const gp_kargs_t *args, unsigned char *shared
 
     /* The parts of shared memory. */
     n_conns = chan->n_recv + chan->n_send;
-    shared += gp_k16((uint32_t) sizeof(gp_kblock_t));
+    shared += gp_kblock_bytes(args->copy_bytes);
     conns = (gp_kconn_t *) shared;
     shared += n_conns * (uint32_t) sizeof(gp_kconn_t);
     unsigned char *windows = shared;
     shared += chan->n_streams * gp_kwindow_bytes(chan);
     uint64_t *seen = (uint64_t *) shared;
-    shared += gp_k16(copies * n_conns * 8u);
+    const unsigned char *copy = (const unsigned char *) chan;
 
-    /* The program: here if it is short, else where it lies. */
-    {
-        const unsigned char *streams = args->blob + chan->streams_off;
-        const unsigned char *steps = args->blob + chan->steps_off;
-        const unsigned char *refs = args->blob + chan->refs_off;
+    if (threadIdx.x < chan->n_streams) {
+        gp_kwindow_t *window = &block->windows[threadIdx.x];
 
-        if (gp_kraw_bytes(chan) <= GP_KRAW_MAX_BYTES) {
-            uint32_t streams_bytes = chan->n_streams * (uint32_t) sizeof(gp_stream_t);
-            uint32_t steps_bytes = chan->n_steps * (uint32_t) sizeof(gp_step_t);
+        window->loop = 0;
+        window->steps = 0;
+        window->index = 0;
+        window->n = 0;
+    }
+    if (0 == threadIdx.x) {
+        /* The program: here if it was copied, else where it lies. */
+        const unsigned char *program = copy;
 
-            gp_copy_words(shared, streams, streams_bytes);
-            streams = shared;
-            shared += gp_k16(streams_bytes);
-            gp_copy_words(shared, steps, steps_bytes);
-            steps = shared;
-            shared += gp_k16(steps_bytes);
-            gp_copy_words(shared, refs, chan->n_refs * (uint32_t) sizeof(gp_ref_t));
-            refs = shared;
+        if (args->copy_bytes < chan->refs_off + chan->n_refs * sizeof(gp_ref_t)) {
+            program = gp_region(args);
         }
-        if (threadIdx.x < chan->n_streams) {
-            gp_kwindow_t *window = &block->windows[threadIdx.x];
-
-            window->loop = 0;
-            window->steps = 0;
-            window->index = 0;
-            window->n = 0;
-        }
-        if (0 == threadIdx.x) {
-            block->seen = seen;
-            block->prog_streams = (const gp_stream_t *) streams;
-            block->prog_steps = (const gp_step_t *) steps;
-            block->prog_refs = (const gp_ref_t *) refs;
+        block->seen = seen;
+        block->prog_streams = (const gp_stream_t *) (program + chan->streams_off);
+        block->prog_steps = (const gp_step_t *) (program + chan->steps_off);
+        block->prog_refs = (const gp_ref_t *) (program + chan->refs_off);
+        if (0 == blockIdx.x) {
+            gp_record_start(args, chan, protocol);
         }
     }
 
+    const gp_conn_t *recv = (const gp_conn_t *) (copy + chan->recv_conns_off);
+    const gp_conn_t *send = (const gp_conn_t *) (copy + chan->send_conns_off);
     for (i = threadIdx.x; i < n_conns; i += blockDim.x) {
-        const gp_conn_t *from = gp_blob_conn(args, chan, i);
-        const gp_link_t *link = i < chan->n_recv
-                                    ? (const gp_link_t *) (args->blob + chan->recv_links_off) + i
-                                    : (const gp_link_t *) (args->blob + chan->send_links_off)
-                                          + (i - chan->n_recv);
+        int is_send = i >= chan->n_recv;
+        uint32_t k = is_send ? i - chan->n_recv : i;
+        const gp_conn_t *from = is_send ? &send[k] : &recv[k];
+        const gp_link_t *link = (const gp_link_t *) (copy + (is_send ? chan->send_links_off
+                                                                     : chan->recv_links_off))
+                                + k;
         gp_kconn_t *to = &conns[i];
 
         to->slots = from->slots;
@@ -118,7 +139,9 @@ GP_DEV void gp_setup(gp_kctx_t *x, const gp_kargs_t *args, unsigned char *shared
         }
     }
     for (i = threadIdx.x; i < copies * n_conns; i += blockDim.x) {
-        seen[i] = gp_blob_conn(args, chan, i % n_conns)->seen;
+        uint32_t k = i % n_conns;
+
+        seen[i] = k < chan->n_recv ? recv[k].seen : send[k - chan->n_recv].seen;
     }
 
     /* Warps divided evenly; the first streams get one more when they do not divide. */
@@ -186,30 +209,30 @@ GP_DEV void gp_zero_fifos(const gp_kctx_t *x)
     gp_barrier_block();
 }
 
-/* The last block of the call: fill the record and say that the call is complete. One thread. */
-GP_DEV void gp_complete(const gp_kctx_t *x, uint32_t protocol, int failed)
+/*
+ * The last block of the call says that the call is complete. One thread; the release is acquired by
+ * the host's poll of `done`.
+ */
+GP_DEV void gp_complete(const gp_kctx_t *x, int failed)
 {
     gp_karrive_t *arrive = (gp_karrive_t *) x->args->arrived;
     gp_kstatus_t *status = x->args->status;
-    gp_exec_record_t *record = &status->record;
+    gp_vec16_t done;
 
+    done.w[0] = x->args->seq;
+    done.w[1] = gp_load_relaxed_u64(&arrive->steps);
     if (failed) {
         gp_store_relaxed_u64(&status->failed, x->args->seq);
-    } else {
-        gp_store_relaxed_u32(&record->algorithm, x->block->chan.algorithm);
-        gp_store_relaxed_u32(&record->protocol, protocol);
-        gp_store_relaxed_u32(&record->channels, gridDim.x);
-        gp_store_relaxed_u32(&record->threads, blockDim.x);
-        gp_store_relaxed_u64(&record->loops, x->args->geom.loops);
-        gp_store_relaxed_u64(&record->chunk_elems, x->args->geom.chunk_elems);
-        gp_store_relaxed_u64(&record->steps, gp_load_relaxed_u64(&arrive->steps));
     }
     gp_store_relaxed_u64(&arrive->steps, 0);
     gp_store_relaxed_u32(&arrive->arrived, 0);
-    gp_store_release_u64(&status->done, x->args->seq); /* acquired by the host's poll */
+    gp_store_release_vec16(&status->done, done);
 }
 
-/* Advance the connections in the blob and arrive. All threads of the block. */
+/*
+ * Arrive, then advance the connections in the blob: nobody but this channel's block of the next call
+ * reads those, and that starts when this kernel has ended. All threads of the block.
+ */
 GP_DEV void gp_finish(const gp_kctx_t *x, uint32_t protocol)
 {
     const gp_kargs_t *args = x->args;
@@ -219,24 +242,6 @@ GP_DEV void gp_finish(const gp_kctx_t *x, uint32_t protocol)
     uint32_t n_conns = chan->n_recv + chan->n_send;
     uint32_t i;
 
-    gp_barrier_block();
-    if (!gp_is_dead(x)) {
-        for (i = threadIdx.x; i < n_conns; i += blockDim.x) {
-            gp_conn_t *to = gp_blob_conn(args, chan, i);
-            const gp_kconn_t *c = &gp_conns(x)[i];
-            uint64_t seen = 0;
-
-            for (uint32_t k = 0; k < copies; ++k) { /* any is true; the largest is the latest */
-                uint64_t v = x->block->seen[k * n_conns + i];
-                seen = v > seen ? v : seen;
-            }
-            to->step = c->base + args->geom.loops * c->uses;
-            to->seen = seen;
-            if (GP_PROTO_LL == protocol && args->ll_zero && i >= chan->n_recv) {
-                to->zeroed = c->base;
-            }
-        }
-    }
     gp_barrier_block();
     if (0 == threadIdx.x) {
         uint64_t steps = 0;
@@ -248,7 +253,28 @@ GP_DEV void gp_finish(const gp_kctx_t *x, uint32_t protocol)
         gp_atomic_add_relaxed_u64(&arrive->steps, steps);
         before = gp_atomic_add_acq_rel_u32(&arrive->arrived, 1);
         if ((before & ~GP_KARRIVE_ABORTED) + 1 == gridDim.x) {
-            gp_complete(x, protocol, 0 != (before & GP_KARRIVE_ABORTED));
+            gp_complete(x, 0 != (before & GP_KARRIVE_ABORTED));
+        }
+    }
+    if (gp_is_dead(x)) {
+        return;
+    }
+    for (i = blockDim.x - 1 - threadIdx.x; i < n_conns; i += blockDim.x) {
+        int is_send = i >= chan->n_recv;
+        gp_conn_t *to = is_send ? (gp_conn_t *) (gp_region(args) + chan->send_conns_off)
+                                      + (i - chan->n_recv)
+                                : (gp_conn_t *) (gp_region(args) + chan->recv_conns_off) + i;
+        const gp_kconn_t *c = &gp_conns(x)[i];
+        uint64_t seen = 0;
+
+        for (uint32_t k = 0; k < copies; ++k) { /* any is true; the largest is the latest */
+            uint64_t v = x->block->seen[k * n_conns + i];
+            seen = v > seen ? v : seen;
+        }
+        to->step = c->base + args->geom.loops * c->uses;
+        to->seen = seen;
+        if (GP_PROTO_LL == protocol && args->ll_zero && is_send) {
+            to->zeroed = c->base;
         }
     }
 }

@@ -81,6 +81,27 @@ GP_FN void gp_store_release_u64(uint64_t *p, uint64_t v)
     asm volatile("st.release.sys.global.u64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
 }
 
+/*
+ * Post a head: the slots it frees were read by loads whose results this block has used, and a barrier
+ * lies between. A GPU issues a warp's instructions in order and speculates neither loads nor stores, so
+ * those loads are complete and no fence is needed, which would be most of a short step (P6 in
+ * docs/protocols.md). Acquired by the sender's load of head.
+ */
+GP_FN void gp_store_head_u64(uint64_t *p, uint64_t v)
+{
+    gp_store_relaxed_u64(p, v);
+}
+
+/* Release, then one 16-byte store: each 8-byte half is indivisible, the first is what is acquired. */
+GP_FN void gp_store_release_vec16(void *p, gp_vec16_t v)
+{
+    asm volatile("fence.acq_rel.sys;" : : : "memory");
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1,%2};"
+                 :
+                 : "l"(p), "l"(v.w[0]), "l"(v.w[1])
+                 : "memory");
+}
+
 /* Two 8-byte units, each indivisible; nothing is promised about the pair. */
 GP_FN gp_vec16_t gp_load_relaxed_vec16(const void *p)
 {
@@ -144,6 +165,21 @@ GP_FN void gp_store_release_u32(uint32_t *p, uint32_t v)
 GP_FN void gp_store_release_u64(uint64_t *p, uint64_t v)
 {
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+/* Post a head; a CPU needs the release. */
+GP_FN void gp_store_head_u64(uint64_t *p, uint64_t v)
+{
+    gp_store_release_u64(p, v);
+}
+
+/* Two words, the first of which is released last and acquired by the reader. */
+GP_FN void gp_store_release_vec16(void *p, gp_vec16_t v)
+{
+    uint64_t *q = (uint64_t *) p;
+
+    __atomic_store_n(q + 1, v.w[1], __ATOMIC_RELAXED);
+    __atomic_store_n(q, v.w[0], __ATOMIC_RELEASE);
 }
 
 GP_FN gp_vec16_t gp_load_relaxed_vec16(const void *p)

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <algorithm>
 #include <vector>
 
 #include "tests/simt/simt_values.h"
@@ -45,6 +46,8 @@ struct Sw_rank {
     std::vector<std::vector<void *>> recv_block; /* [channel][link] */
     std::vector<std::vector<void *>> send_block;
     std::vector<unsigned char> blob;
+    uint64_t stride;     /* of the channels' regions in the blob */
+    uint32_t copy_bytes;
     gp_karrive_t *arrive;
     gp_kstatus_t *status;
     std::vector<Call> calls;
@@ -101,15 +104,11 @@ gp_geom_t partition(const sw_case &c, const sw_call &call, uint32_t n_chunks)
 }
 
 template <class T>
-uint64_t put(std::vector<unsigned char> &blob, const T *from, uint32_t n)
+void put(unsigned char *to, const T *from, uint32_t n)
 {
-    uint64_t at = (blob.size() + 15) / 16 * 16;
-
-    blob.resize(at + n * sizeof(T));
     if (0 != n) {
-        memcpy(&blob[at], from, n * sizeof(T));
+        memcpy(to, from, n * sizeof(T));
     }
-    return at;
 }
 
 Buffer make_buffer(uint64_t bytes, uint32_t offset)
@@ -211,8 +210,27 @@ void build_blob(World &w, uint32_t r)
     const sw_case &c = *w.c;
     Sw_rank &rank = w.ranks[r];
     std::vector<gp_kchan_t> chans(c.channels);
+    uint64_t region = 0;
+    uint64_t head = 0;
 
-    rank.blob.assign(c.channels * sizeof(gp_kchan_t), 0);
+    for (uint32_t ch = 0; ch < c.channels; ++ch) {
+        const gp_program_t *p = rank.programs[ch];
+        gp_kchan_t &k = chans[ch];
+
+        memset(&k, 0, sizeof(k));
+        k.algorithm = p->algorithm;
+        k.n_streams = p->n_streams;
+        k.n_steps = p->n_steps;
+        k.n_refs = p->n_refs;
+        k.n_recv = p->n_recv;
+        k.n_send = p->n_send;
+        k.n_chunks = p->n_chunks;
+        region = std::max(region, gp_kchan_layout(&k));
+        head = std::max(head, gp_kchan_head_bytes(&k));
+    }
+    rank.stride = (region + 127) / 128 * 128;
+    rank.copy_bytes = gp_kcopy_bytes(region, head);
+    rank.blob.assign(c.channels * rank.stride, 0);
     for (uint32_t ch = 0; ch < c.channels; ++ch) {
         const gp_program_t *p = rank.programs[ch];
         gp_kchan_t &k = chans[ch];
@@ -233,23 +251,16 @@ void build_blob(World &w, uint32_t r)
             send.push_back(
                 conn_of(w, w.ranks[peer].recv_block[ch][j], rank.send_block[ch][i], peer));
         }
-        memset(&k, 0, sizeof(k));
-        k.algorithm = p->algorithm;
-        k.n_streams = p->n_streams;
-        k.n_steps = p->n_steps;
-        k.n_refs = p->n_refs;
-        k.n_recv = p->n_recv;
-        k.n_send = p->n_send;
-        k.n_chunks = p->n_chunks;
-        k.streams_off = put(rank.blob, p->streams, p->n_streams);
-        k.steps_off = put(rank.blob, p->steps, p->n_steps);
-        k.refs_off = put(rank.blob, p->refs, p->n_refs);
-        k.recv_links_off = put(rank.blob, p->recv, p->n_recv);
-        k.send_links_off = put(rank.blob, p->send, p->n_send);
-        k.recv_conns_off = put(rank.blob, recv.data(), p->n_recv);
-        k.send_conns_off = put(rank.blob, send.data(), p->n_send);
+        unsigned char *at = &rank.blob[ch * rank.stride];
+        put(at, &k, 1);
+        put(at + k.streams_off, p->streams, p->n_streams);
+        put(at + k.steps_off, p->steps, p->n_steps);
+        put(at + k.refs_off, p->refs, p->n_refs);
+        put(at + k.recv_links_off, p->recv, p->n_recv);
+        put(at + k.send_links_off, p->send, p->n_send);
+        put(at + k.recv_conns_off, recv.data(), p->n_recv);
+        put(at + k.send_conns_off, send.data(), p->n_send);
     }
-    memcpy(rank.blob.data(), chans.data(), chans.size() * sizeof(gp_kchan_t));
 }
 
 /* Buffers and arguments of one call of one rank. */
@@ -272,6 +283,8 @@ void prepare(World &w, uint32_t r, uint32_t n)
     }
     memset(&a, 0, sizeof(a));
     a.blob = rank.blob.data();
+    a.chan_stride = rank.stride;
+    a.copy_bytes = rank.copy_bytes;
     a.send = k.send.data;
     a.recv = k.recv.data;
     a.status = rank.status;
@@ -297,8 +310,8 @@ void prepare(World &w, uint32_t r, uint32_t n)
     l.threads = c.threads;
     l.shared_bytes = 0;
     for (uint32_t ch = 0; ch < call.channels; ++ch) {
-        const gp_kchan_t *chan = (const gp_kchan_t *) rank.blob.data() + ch;
-        uint32_t shared = gp_kernel_shared_bytes(chan, c.protocol, c.threads);
+        const gp_kchan_t *chan = (const gp_kchan_t *) &rank.blob[ch * rank.stride];
+        uint32_t shared = gp_kernel_shared_bytes(chan, c.protocol, c.threads, rank.copy_bytes);
 
         if (!gp_kernel_fits(chan, c.protocol, c.threads)) {
             abort();
@@ -424,7 +437,7 @@ std::string check_state(const World &w, uint32_t r)
     }
     for (uint32_t ch = 0; ch < c.channels; ++ch) {
         const gp_program_t *p = rank.programs[ch];
-        const gp_kchan_t *k = (const gp_kchan_t *) rank.blob.data() + ch;
+        const gp_kchan_t *k = (const gp_kchan_t *) &rank.blob[ch * rank.stride];
         uint64_t loops = 0;
 
         for (uint32_t n = 0; n < c.n_calls; ++n) {
@@ -436,7 +449,7 @@ std::string check_state(const World &w, uint32_t r)
         for (uint32_t i = 0; i < p->n_recv + p->n_send; ++i) {
             bool is_send = i >= p->n_recv;
             uint32_t j = is_send ? i - p->n_recv : i;
-            const gp_conn_t *conn = (const gp_conn_t *) (rank.blob.data()
+            const gp_conn_t *conn = (const gp_conn_t *) (&rank.blob[ch * rank.stride]
                                                          + (is_send ? k->send_conns_off
                                                                     : k->recv_conns_off))
                                     + j;
@@ -456,13 +469,13 @@ std::string check_state(const World &w, uint32_t r)
     if (s->record.algorithm != rank.programs[0]->algorithm || s->record.protocol != c.protocol
         || s->record.channels != last.geom.channels || s->record.threads != c.threads
         || s->record.loops != last.geom.loops || s->record.chunk_elems != last.geom.chunk_elems
-        || s->record.steps != steps) {
+        || s->steps != steps) {
         return text("rank %u: record algorithm %u protocol %u channels %u threads %u loops %llu "
                     "chunk %llu steps %llu, want steps %llu", r, s->record.algorithm,
                     s->record.protocol, s->record.channels, s->record.threads,
                     (unsigned long long) s->record.loops,
                     (unsigned long long) s->record.chunk_elems,
-                    (unsigned long long) s->record.steps,
+                    (unsigned long long) s->steps,
                     (unsigned long long) steps);
     }
     return "";
