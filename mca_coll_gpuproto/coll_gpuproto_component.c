@@ -32,7 +32,7 @@ mca_coll_gpuproto_component_t mca_coll_gpuproto_component = {
             .mca_close_component = close_component,
             .mca_register_component_params = register_params,
         },
-        .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
+        .collm_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
         .collm_init_query = mca_coll_gpuproto_init_query,
         .collm_comm_query = mca_coll_gpuproto_comm_query,
     },

@@ -17,7 +17,7 @@
 /* Bytes per channel below which another channel costs more than it brings (docs/planner.md). */
 static const uint64_t least_channel_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
     [GP_ALGO_RING] = {2048, 4096, 32768},
-    [GP_ALGO_TREE] = {2048, 4096, 16384},
+    [GP_ALGO_TREE] = {2048, 4096, 4096},
     [GP_ALGO_FLAT] = {2048, 4096, 16384},
 };
 

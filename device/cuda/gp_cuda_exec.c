@@ -106,6 +106,7 @@ static uint64_t gp_blob_layout(gp_kchan_t *chan, const gp_program_t *p)
     chan->n_recv = p->n_recv;
     chan->n_send = p->n_send;
     chan->n_chunks = p->n_chunks;
+    chan->direct = (uint32_t) gp_kchan_is_direct(p);
     return gp_kchan_layout(chan);
 }
 
@@ -117,19 +118,34 @@ static void gp_blob_put(unsigned char *blob, uint64_t offset, const void *data, 
 }
 
 /* Connections with their pointers as the GPU sees them. */
-static void gp_blob_conns(const gp_cuda_exec_t *exec, unsigned char *blob, uint64_t offset,
-                          const gp_conn_t *conns, uint32_t n)
+static void gp_blob_conns(const gp_cuda_exec_t *exec, gp_kconn_t *to, const gp_conn_t *conns,
+                          const gp_link_t *links, uint32_t n)
 {
-    gp_conn_t conn;
     uint32_t i;
 
     for (i = 0; i < n; ++i) {
-        conn = conns[i];
-        conn.slots = gp_cuda_hostmap_ptr(exec->map, conn.slots);
-        conn.tail = gp_cuda_hostmap_ptr(exec->map, conn.tail);
-        conn.head = gp_cuda_hostmap_ptr(exec->map, conn.head);
-        conn.sizes = gp_cuda_hostmap_ptr(exec->map, conn.sizes);
-        memcpy(blob + offset + i * sizeof(conn), &conn, sizeof(conn));
+        to[i] = gp_kconn_of(&conns[i], links[i].uses);
+        to[i].slots = gp_cuda_hostmap_ptr(exec->map, conns[i].slots);
+        to[i].tail = gp_cuda_hostmap_ptr(exec->map, conns[i].tail);
+        to[i].head = gp_cuda_hostmap_ptr(exec->map, conns[i].head);
+        to[i].sizes = gp_cuda_hostmap_ptr(exec->map, conns[i].sizes);
+    }
+}
+
+/* References, those of sends renumbered. */
+static void gp_blob_refs(const gp_kchan_t *chan, gp_ref_t *to, const gp_program_t *p)
+{
+    uint32_t i;
+    uint32_t k;
+
+    for (i = 0; i < p->n_steps; ++i) {
+        const gp_step_t *step = &p->steps[i];
+        for (k = 0; k < step->n_in; ++k) {
+            to[step->in_first + k] = gp_kref_of(chan, &p->refs[step->in_first + k], 0);
+        }
+        for (k = 0; k < step->n_send; ++k) {
+            to[step->send_first + k] = gp_kref_of(chan, &p->refs[step->send_first + k], 1);
+        }
     }
 }
 
@@ -169,11 +185,10 @@ static gp_status_t gp_exec_build(gp_cuda_exec_t *exec, const gp_program_t *const
         memcpy(region, chan, sizeof(*chan));
         gp_blob_put(region, chan->streams_off, p->streams, p->n_streams * sizeof(gp_stream_t));
         gp_blob_put(region, chan->steps_off, p->steps, p->n_steps * sizeof(gp_step_t));
-        gp_blob_put(region, chan->refs_off, p->refs, p->n_refs * sizeof(gp_ref_t));
-        gp_blob_put(region, chan->recv_links_off, p->recv, p->n_recv * sizeof(gp_link_t));
-        gp_blob_put(region, chan->send_links_off, p->send, p->n_send * sizeof(gp_link_t));
-        gp_blob_conns(exec, region, chan->recv_conns_off, exec->set->recv[c], p->n_recv);
-        gp_blob_conns(exec, region, chan->send_conns_off, exec->set->send[c], p->n_send);
+        gp_blob_refs(chan, (gp_ref_t *) (void *) (region + chan->refs_off), p);
+        gp_blob_conns(exec, gp_kchan_conns(region), exec->set->recv[c], p->recv, p->n_recv);
+        gp_blob_conns(exec, gp_kchan_conns(region) + p->n_recv, exec->set->send[c], p->send,
+                      p->n_send);
     }
     status = arena->alloc(arena, end, &exec->blob);
     if (GP_OK == status) {

@@ -8,9 +8,10 @@
  *   region per channel, chan_stride bytes apart, each part 16-byte aligned at the offset within the
  *   region that gp_kchan_layout() gives
  *   +0   gp_kchan_t
- *        gp_link_t[n_recv]  gp_link_t[n_send]
- *        gp_conn_t[n_recv]  gp_conn_t[n_send]   (step, seen, zeroed: updated by the kernel at call end)
- *        gp_stream_t[n_streams]  gp_step_t[n_steps]  gp_ref_t[n_refs]
+ *        gp_kconn_t[n_recv + n_send]   receive links first (base, seen, zeroed: updated by the kernel
+ *                                      at call end)
+ *        gp_stream_t[n_streams]  gp_step_t[n_steps]
+ *        gp_ref_t[n_refs]              conn is an index into gp_kconn_t[], or GP_REF_OWN
  *   A block copies the first copy_bytes of its region to shared memory with one batch of loads: the
  *   whole region when that is short, else all but the program.
  *
@@ -30,15 +31,28 @@ typedef struct gp_kchan {
     uint32_t n_recv;
     uint32_t n_send;
     uint32_t n_chunks;
-    uint32_t reserved;
+    uint32_t direct;      /* gp_kchan_is_direct() */
     uint64_t streams_off; /* bytes from the start of the region */
     uint64_t steps_off;
     uint64_t refs_off;
-    uint64_t recv_links_off;
-    uint64_t send_links_off;
-    uint64_t recv_conns_off;
-    uint64_t send_conns_off;
+    uint64_t reserved2;
 } gp_kchan_t;
+
+/* A connection as the kernel needs it: gp_conn_t, its link's uses, and what survives from call to call. */
+typedef struct gp_kconn {
+    unsigned char *slots;
+    uint64_t *tail;
+    uint64_t *head;
+    uint64_t *sizes;
+    uint64_t base;       /* step of ordinal 0 in loop 0 of the next call */
+    uint64_t seen;       /* last value read of the peer's counter */
+    uint64_t zeroed;     /* LL sender: step at which the FIFO was last known all zero */
+    uint64_t slot_bytes;
+    uint32_t uses;
+    uint32_t n_slots;
+    uint32_t gated;
+    uint32_t peer;
+} gp_kconn_t;
 
 GP_FN uint64_t gp_kchan_take(uint64_t *end, uint64_t bytes)
 {
@@ -48,15 +62,47 @@ GP_FN uint64_t gp_kchan_take(uint64_t *end, uint64_t bytes)
     return at;
 }
 
+/* Connections follow the gp_kchan_t: receive ones first. */
+GP_FN gp_kconn_t *gp_kchan_conns(void *region)
+{
+    return (gp_kconn_t *) ((unsigned char *) region + sizeof(gp_kchan_t));
+}
+
+/* Connection state of a link when the set is made. */
+GP_FN gp_kconn_t gp_kconn_of(const gp_conn_t *conn, uint32_t uses)
+{
+    gp_kconn_t k;
+
+    k.slots = conn->slots;
+    k.tail = conn->tail;
+    k.head = conn->head;
+    k.sizes = conn->sizes;
+    k.base = conn->step;
+    k.seen = conn->seen;
+    k.zeroed = conn->zeroed;
+    k.slot_bytes = conn->slot_bytes;
+    k.uses = uses;
+    k.n_slots = conn->n_slots;
+    k.gated = conn->gated;
+    k.peer = conn->peer;
+    return k;
+}
+
+/* The same reference in a region: sends count on from the receive connections. */
+GP_FN gp_ref_t gp_kref_of(const gp_kchan_t *chan, const gp_ref_t *ref, int is_send)
+{
+    gp_ref_t k = *ref;
+
+    k.conn += is_send && GP_REF_OWN != k.conn ? chan->n_recv : 0;
+    return k;
+}
+
 /* Fill in the offsets from the counts. Returns the bytes of the region, a multiple of 16. */
 GP_FN uint64_t gp_kchan_layout(gp_kchan_t *chan)
 {
     uint64_t end = sizeof(*chan);
 
-    chan->recv_links_off = gp_kchan_take(&end, (uint64_t) chan->n_recv * sizeof(gp_link_t));
-    chan->send_links_off = gp_kchan_take(&end, (uint64_t) chan->n_send * sizeof(gp_link_t));
-    chan->recv_conns_off = gp_kchan_take(&end, (uint64_t) chan->n_recv * sizeof(gp_conn_t));
-    chan->send_conns_off = gp_kchan_take(&end, (uint64_t) chan->n_send * sizeof(gp_conn_t));
+    (void) gp_kchan_take(&end, ((uint64_t) chan->n_recv + chan->n_send) * sizeof(gp_kconn_t));
     chan->streams_off = gp_kchan_take(&end, (uint64_t) chan->n_streams * sizeof(gp_stream_t));
     chan->steps_off = gp_kchan_take(&end, (uint64_t) chan->n_steps * sizeof(gp_step_t));
     chan->refs_off = gp_kchan_take(&end, (uint64_t) chan->n_refs * sizeof(gp_ref_t));
@@ -98,12 +144,13 @@ typedef struct gp_kstatus {
  * block adds, the last one reads and clears.
  */
 typedef struct gp_karrive {
-    uint32_t arrived;       /* blocks that ended; acquire-release. Top bit: a block saw the abort */
-    uint32_t reserved;
-    uint64_t steps;         /* steps executed by the blocks that ended */
+    uint64_t arrived;       /* acquire-release; low 31 bits: blocks that ended, GP_KARRIVE_ABORTED: a
+                               block saw the abort, high 32 bits: steps executed by those blocks */
 } gp_karrive_t;
 
-#define GP_KARRIVE_ABORTED 0x80000000u
+#define GP_KARRIVE_ABORTED 0x80000000ull
+#define GP_KARRIVE_BLOCKS 0x7fffffffull
+#define GP_KARRIVE_STEPS_SHIFT 32
 
 /* Kernel parameters, by value; well below the 4 KiB limit. */
 typedef struct gp_kargs {
@@ -137,7 +184,6 @@ typedef struct gp_kargs {
  *
  *   gp_kblock_t, its last member the beginning of the copied region
  *   the rest of the copied region          copy_bytes in all
- *   gp_kconn_t[n_recv + n_send]            receive connections first; read-only after setup
  *   per stream  gp_kstep_t[GP_KWINDOW_STEPS] gp_kref_t[window refs]     the decoded window
  *   u64 seen[copies][n_recv + n_send]      one copy per warp (LL, LL128) or per block (Simple)
  */
@@ -164,20 +210,6 @@ typedef struct gp_kblock {
     gp_kchan_t chan;                  /* and behind it the rest of the region; 16-byte aligned */
 } gp_kblock_t;
 
-/* A connection as the kernel needs it. */
-typedef struct gp_kconn {
-    unsigned char *slots;
-    uint64_t *tail;
-    uint64_t *head;
-    uint64_t *sizes;
-    uint64_t base;       /* step of ordinal 0 in loop 0 of this call */
-    uint64_t slot_bytes;
-    uint32_t uses;
-    uint32_t n_slots;
-    uint32_t gated;
-    uint32_t peer;
-} gp_kconn_t;
-
 /* A decoded step of a certain loop; the refs are those of the window, inputs first, then sends. */
 typedef struct gp_kstep {
     uint64_t offset_bytes; /* of the chunk in the user's buffers */
@@ -203,6 +235,33 @@ GP_FN uint32_t gp_k16(uint32_t bytes)
     return (bytes + 15u) & ~15u;
 }
 
+/*
+ * Can a window take every stream's loop whole, with the references where the program has them? Then a
+ * call of one loop needs no search: reference i of a step is where the step says.
+ */
+GP_FN int gp_kchan_is_direct(const gp_program_t *p)
+{
+    for (uint32_t s = 0; s < p->n_streams; s++) {
+        const gp_step_t *step = &p->steps[p->streams[s].first];
+        uint32_t at;
+
+        if (0 == p->streams[s].count || p->streams[s].count > GP_KWINDOW_STEPS) {
+            return 0;
+        }
+        at = step->in_first;
+        for (uint32_t i = 0; i < p->streams[s].count; i++, step++) {
+            if (step->in_first != at || step->send_first != at + step->n_in) {
+                return 0;
+            }
+            at += step->n_in + step->n_send;
+        }
+        if (at - p->steps[p->streams[s].first].in_first > GP_KWINDOW_MIN_REFS) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* References a window can hold: any step of the program fits, see gp_kernel_fits(). */
 GP_FN uint32_t gp_kwindow_refs(const gp_kchan_t *chan)
 {
@@ -218,7 +277,7 @@ GP_FN uint32_t gp_kwindow_bytes(const gp_kchan_t *chan)
            + gp_k16(gp_kwindow_refs(chan) * (uint32_t) sizeof(gp_kref_t));
 }
 
-/* Bytes of shared memory before gp_kconn_t[]. */
+/* Bytes of shared memory before the windows. */
 GP_FN uint32_t gp_kblock_bytes(uint32_t copy_bytes)
 {
     return (uint32_t) offsetof(gp_kblock_t, chan) + copy_bytes;
@@ -246,7 +305,6 @@ GP_FN uint32_t gp_kernel_shared_bytes(const gp_kchan_t *chan, uint32_t protocol,
     uint32_t n_conns = chan->n_recv + chan->n_send;
     uint64_t bytes = gp_kblock_bytes(copy_bytes);
 
-    bytes += (uint64_t) n_conns * sizeof(gp_kconn_t);
     bytes += (uint64_t) chan->n_streams * gp_kwindow_bytes(chan);
     bytes += ((uint64_t) gp_kseen_copies(protocol, threads) * n_conns * 8u + 15u) / 16u * 16u;
     return bytes > 0x7fffffffu ? 0x7fffffffu : (uint32_t) bytes;
@@ -266,6 +324,7 @@ GP_FN int gp_kernel_fits(const gp_kchan_t *chan, uint32_t protocol, uint32_t thr
            && chan->n_streams <= GP_KERNEL_MAX_STREAMS && threads / 32u >= chan->n_streams;
 }
 
+GP_STATIC_ASSERT(0 == sizeof(gp_kchan_t) % 16, "connections follow, aligned");
 GP_STATIC_ASSERT(0 == sizeof(gp_kconn_t) % 16, "gp_kconn_t keeps alignment");
 GP_STATIC_ASSERT(0 == sizeof(gp_kstep_t) % 16, "gp_kstep_t keeps alignment");
 GP_STATIC_ASSERT(0 == offsetof(gp_kblock_t, chan) % 16, "the region is copied by vectors");

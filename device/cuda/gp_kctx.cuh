@@ -64,8 +64,7 @@ GP_DEV uint64_t *gp_seen(const gp_kctx_t *x, const gp_kref_t *ref)
 
 GP_DEV const gp_kconn_t *gp_conns(const gp_kctx_t *x)
 {
-    return (const gp_kconn_t *) ((unsigned char *) x->block
-                                 + gp_kblock_bytes(x->args->copy_bytes));
+    return gp_kchan_conns(&x->block->chan);
 }
 
 /* All threads of the stream; orders their memory. */
@@ -91,7 +90,7 @@ GP_DEV_NOINLINE void gp_give_up(gp_kblock_t *block, const gp_kargs_t *args, uint
 
     gp_shared_store_u32(&block->dead, 1);
     if (0 == (GP_KARRIVE_ABORTED
-              & gp_atomic_or_acq_rel_u32(&arrive->arrived, GP_KARRIVE_ABORTED))) {
+              & gp_atomic_or_acq_rel_u64(&arrive->arrived, GP_KARRIVE_ABORTED))) {
         gp_store_relaxed_u32(&wait->kind, kind);
         gp_store_relaxed_u32(&wait->channel, blockIdx.x);
         gp_store_relaxed_u32(&wait->peer, peer);
@@ -125,8 +124,8 @@ GP_DEV int gp_poll(const gp_kctx_t *x, uint32_t *polls, uint32_t kind, const gp_
 }
 
 /*
- * Wait for the slot of a send; *seen is private to who waits. Acquires the receiver's release of
- * head.
+ * Wait for the slot of a send; *seen is private to who waits. Pairs with the receiver's post of head;
+ * see gp_load_head_u64() for what orders the stores that follow.
  */
 GP_DEV int gp_wait_credit(const gp_kctx_t *x, const gp_kref_t *ref, uint64_t *seen)
 {
@@ -135,13 +134,34 @@ GP_DEV int gp_wait_credit(const gp_kctx_t *x, const gp_kref_t *ref, uint64_t *se
     uint32_t polls = 0;
 
     while (!GP_MUTATE(no_credit) && !gp_credit(head, ref->step, c->n_slots)) {
-        head = gp_load_acquire_u64(c->head);
+        head = gp_load_head_u64(c->head);
         if (!gp_credit(head, ref->step, c->n_slots) && gp_poll(x, &polls, GP_WAIT_CREDIT, ref)) {
             return 0;
         }
     }
     *seen = head;
     return 1;
+}
+
+/*
+ * Ask for the credit of this lane's first send, without waiting for the answer: the load is under way
+ * together with those of the data. Hand the result to gp_warp_credit_asked().
+ */
+GP_DEV uint64_t gp_warp_credit_ask(const gp_kctx_t *x, const gp_kstep_t *s)
+{
+    uint32_t k = gp_lane(x);
+    uint64_t head = 0;
+
+    if (k < s->n_send) {
+        const gp_kref_t *ref = &gp_refs(x)[s->first_ref + s->n_in + k];
+        const gp_kconn_t *c = &gp_conns(x)[ref->conn];
+
+        head = *gp_seen(x, ref);
+        if (!gp_credit(head, ref->step, c->n_slots)) {
+            head = gp_load_head_u64(c->head);
+        }
+    }
+    return head;
 }
 
 /* Wait for the tail of an input. Acquires the sender's release of tail. */
@@ -163,12 +183,16 @@ GP_DEV int gp_wait_tail(const gp_kctx_t *x, const gp_kref_t *ref, uint64_t *seen
 }
 
 /*
- * Credit for all sends of a step, by one warp for itself: lane k waits for send k, __syncwarp hands
- * what it acquired to the others. *failed is a lane's own; 0: some lane gave up, for all lanes
+ * Credit for all sends of a step, by one warp for itself: lane k waits for send k, having asked before,
+ * __syncwarp hands what it acquired to the others. *failed is a lane's own; 0: some lane gave up, for all lanes
  * alike.
  */
-GP_DEV int gp_warp_credit(const gp_kctx_t *x, const gp_kstep_t *s, int *failed)
+GP_DEV int gp_warp_credit_asked(const gp_kctx_t *x, const gp_kstep_t *s, uint64_t head,
+                                int *failed)
 {
+    if (gp_lane(x) < s->n_send) {
+        *gp_seen(x, &gp_refs(x)[s->first_ref + s->n_in + gp_lane(x)]) = head;
+    }
     for (uint32_t k = gp_lane(x); k < s->n_send && GP_WAITED == *failed; k += 32) {
         const gp_kref_t *ref = &gp_refs(x)[s->first_ref + s->n_in + k];
 
@@ -181,6 +205,11 @@ GP_DEV int gp_warp_credit(const gp_kctx_t *x, const gp_kstep_t *s, int *failed)
     }
     gp_sync_warp();
     return !gp_any_warp(GP_WAITED != *failed);
+}
+
+GP_DEV int gp_warp_credit(const gp_kctx_t *x, const gp_kstep_t *s, int *failed)
+{
+    return gp_warp_credit_asked(x, s, gp_warp_credit_ask(x, s), failed);
 }
 
 /* The same for the tails of all gated inputs. */

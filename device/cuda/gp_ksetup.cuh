@@ -66,7 +66,6 @@ GP_DEV void gp_setup(gp_kctx_t *x, const gp_kargs_t *args, unsigned char *shared
     uint32_t copies = gp_kseen_copies(protocol, blockDim.x);
     uint32_t warps = blockDim.x / 32u;
     uint32_t warp = threadIdx.x / 32u;
-    gp_kconn_t *conns;
     uint32_t n_conns;
     uint32_t i;
 
@@ -82,12 +81,9 @@ GP_DEV void gp_setup(gp_kctx_t *x, const gp_kargs_t *args, unsigned char *shared
     /* The parts of shared memory. */
     n_conns = chan->n_recv + chan->n_send;
     shared += gp_kblock_bytes(args->copy_bytes);
-    conns = (gp_kconn_t *) shared;
-    shared += n_conns * (uint32_t) sizeof(gp_kconn_t);
     unsigned char *windows = shared;
     shared += chan->n_streams * gp_kwindow_bytes(chan);
     uint64_t *seen = (uint64_t *) shared;
-    const unsigned char *copy = (const unsigned char *) chan;
 
     if (threadIdx.x < chan->n_streams) {
         gp_kwindow_t *window = &block->windows[threadIdx.x];
@@ -99,7 +95,7 @@ GP_DEV void gp_setup(gp_kctx_t *x, const gp_kargs_t *args, unsigned char *shared
     }
     if (0 == threadIdx.x) {
         /* The program: here if it was copied, else where it lies. */
-        const unsigned char *program = copy;
+        const unsigned char *program = (const unsigned char *) chan;
 
         if (args->copy_bytes < chan->refs_off + chan->n_refs * sizeof(gp_ref_t)) {
             program = gp_region(args);
@@ -108,40 +104,20 @@ GP_DEV void gp_setup(gp_kctx_t *x, const gp_kargs_t *args, unsigned char *shared
         block->prog_streams = (const gp_stream_t *) (program + chan->streams_off);
         block->prog_steps = (const gp_step_t *) (program + chan->steps_off);
         block->prog_refs = (const gp_ref_t *) (program + chan->refs_off);
-        if (0 == blockIdx.x) {
-            gp_record_start(args, chan, protocol);
-        }
     }
-
-    const gp_conn_t *recv = (const gp_conn_t *) (copy + chan->recv_conns_off);
-    const gp_conn_t *send = (const gp_conn_t *) (copy + chan->send_conns_off);
     for (i = threadIdx.x; i < n_conns; i += blockDim.x) {
-        int is_send = i >= chan->n_recv;
-        uint32_t k = is_send ? i - chan->n_recv : i;
-        const gp_conn_t *from = is_send ? &send[k] : &recv[k];
-        const gp_link_t *link = (const gp_link_t *) (copy + (is_send ? chan->send_links_off
-                                                                     : chan->recv_links_off))
-                                + k;
-        gp_kconn_t *to = &conns[i];
+        const gp_kconn_t *c = &gp_conns(x)[i];
 
-        to->slots = from->slots;
-        to->tail = from->tail;
-        to->head = from->head;
-        to->sizes = from->sizes;
-        to->base = from->step;
-        to->slot_bytes = from->slot_bytes;
-        to->uses = link->uses;
-        to->n_slots = from->n_slots;
-        to->gated = from->gated;
-        to->peer = from->peer;
-        if (from->gated) {
+        for (uint32_t k = 0; k < copies; ++k) {
+            seen[k * n_conns + i] = c->seen;
+        }
+        if (c->gated) {
             gp_shared_store_u32(&block->gated, 1);
         }
     }
-    for (i = threadIdx.x; i < copies * n_conns; i += blockDim.x) {
-        uint32_t k = i % n_conns;
-
-        seen[i] = k < chan->n_recv ? recv[k].seen : send[k - chan->n_recv].seen;
+    /* The last thread: it is not the one that decodes. */
+    if (0 == blockIdx.x && blockDim.x - 1 == threadIdx.x) {
+        gp_record_start(args, chan, protocol);
     }
 
     /* Warps divided evenly; the first streams get one more when they do not divide. */
@@ -213,19 +189,16 @@ GP_DEV void gp_zero_fifos(const gp_kctx_t *x)
  * The last block of the call says that the call is complete. One thread; the release is acquired by
  * the host's poll of `done`.
  */
-GP_DEV void gp_complete(const gp_kctx_t *x, int failed)
+GP_DEV void gp_complete(const gp_kctx_t *x, uint64_t arrived)
 {
-    gp_karrive_t *arrive = (gp_karrive_t *) x->args->arrived;
     gp_kstatus_t *status = x->args->status;
     gp_vec16_t done;
 
     done.w[0] = x->args->seq;
-    done.w[1] = gp_load_relaxed_u64(&arrive->steps);
-    if (failed) {
+    done.w[1] = arrived >> GP_KARRIVE_STEPS_SHIFT;
+    if (arrived & GP_KARRIVE_ABORTED) {
         gp_store_relaxed_u64(&status->failed, x->args->seq);
     }
-    gp_store_relaxed_u64(&arrive->steps, 0);
-    gp_store_relaxed_u32(&arrive->arrived, 0);
     gp_store_release_vec16(&status->done, done);
 }
 
@@ -245,25 +218,28 @@ GP_DEV void gp_finish(const gp_kctx_t *x, uint32_t protocol)
     gp_barrier_block();
     if (0 == threadIdx.x) {
         uint64_t steps = 0;
-        uint32_t before;
+        uint64_t all;
 
         for (i = 0; i < chan->n_streams; ++i) {
             steps += x->block->windows[i].steps;
         }
-        gp_atomic_add_relaxed_u64(&arrive->steps, steps);
-        before = gp_atomic_add_acq_rel_u32(&arrive->arrived, 1);
-        if ((before & ~GP_KARRIVE_ABORTED) + 1 == gridDim.x) {
-            gp_complete(x, 0 != (before & GP_KARRIVE_ABORTED));
+        all = (steps << GP_KARRIVE_STEPS_SHIFT) + 1;
+        /* A block that is alone has nobody to tell, unless it left the mark of an abort. */
+        if (1 != gridDim.x || gp_is_dead(x)) {
+            all = gp_atomic_add_fetch_acq_rel_u64(&arrive->arrived, all);
+        }
+        if ((all & GP_KARRIVE_BLOCKS) == gridDim.x) {
+            if (1 != gridDim.x || gp_is_dead(x)) {
+                gp_store_relaxed_u64(&arrive->arrived, 0);
+            }
+            gp_complete(x, all);
         }
     }
     if (gp_is_dead(x)) {
         return;
     }
     for (i = blockDim.x - 1 - threadIdx.x; i < n_conns; i += blockDim.x) {
-        int is_send = i >= chan->n_recv;
-        gp_conn_t *to = is_send ? (gp_conn_t *) (gp_region(args) + chan->send_conns_off)
-                                      + (i - chan->n_recv)
-                                : (gp_conn_t *) (gp_region(args) + chan->recv_conns_off) + i;
+        gp_kconn_t *to = gp_kchan_conns(gp_region(args)) + i;
         const gp_kconn_t *c = &gp_conns(x)[i];
         uint64_t seen = 0;
 
@@ -271,9 +247,9 @@ GP_DEV void gp_finish(const gp_kctx_t *x, uint32_t protocol)
             uint64_t v = x->block->seen[k * n_conns + i];
             seen = v > seen ? v : seen;
         }
-        to->step = c->base + args->geom.loops * c->uses;
+        to->base = c->base + args->geom.loops * c->uses;
         to->seen = seen;
-        if (GP_PROTO_LL == protocol && args->ll_zero && is_send) {
+        if (GP_PROTO_LL == protocol && args->ll_zero && i >= chan->n_recv) {
             to->zeroed = c->base;
         }
     }

@@ -17,15 +17,19 @@
  */
 GP_DEV uint32_t gp_mod_slots(uint64_t x, uint32_t n)
 {
-    uint32_t low = (uint32_t) x % n;
-    uint32_t high = (uint32_t) (x >> 32);
+    uint32_t low;
+    uint32_t high;
 
+    if (0 == (n & (n - 1))) {
+        return (uint32_t) x & (n - 1);
+    }
+    low = (uint32_t) x % n;
+    high = (uint32_t) (x >> 32);
     return 0 == high ? low : ((high % n) * ((0xffffffffu % n + 1u) % n) + low) % n;
 }
 
 /* One reference in a certain loop. */
-GP_DEV void gp_decode_ref(const gp_kctx_t *x, const gp_ref_t *from, int is_send, uint64_t loop,
-                          gp_kref_t *to)
+GP_DEV void gp_decode_ref(const gp_kctx_t *x, const gp_ref_t *from, uint64_t loop, gp_kref_t *to)
 {
     uint32_t i = from->conn;
 
@@ -36,15 +40,60 @@ GP_DEV void gp_decode_ref(const gp_kctx_t *x, const gp_ref_t *from, int is_send,
         to->slot_index = 0;
         return;
     }
-    i += is_send ? x->block->chan.n_recv : 0;
     const gp_kconn_t *c = &gp_conns(x)[i];
     uint64_t step = c->base + loop * c->uses + from->ordinal;
-    uint32_t slot = gp_mod_slots(step + (GP_MUTATE(slot_off) && is_send), c->n_slots);
+    uint32_t slot = gp_mod_slots(step + (GP_MUTATE(slot_off) && i >= x->block->chan.n_recv),
+                                 c->n_slots);
 
     to->slot = c->slots + slot * c->slot_bytes;
     to->step = step;
     to->conn = i;
     to->slot_index = slot;
+}
+
+/* One step in a certain loop, but for its references. */
+GP_DEV void gp_decode_step(const gp_kctx_t *x, const gp_step_t *step, uint64_t loop,
+                           uint32_t first_ref, gp_kstep_t *to)
+{
+    const gp_geom_t *geom = &x->args->geom;
+    uint64_t offset;
+
+    to->bytes = gp_chunk_range(geom, blockIdx.x, loop, step->chunk, &offset) * geom->elem_bytes;
+    to->offset_bytes = offset * geom->elem_bytes;
+    to->first_ref = first_ref;
+    to->n_in = step->n_in;
+    to->n_send = step->n_send;
+    to->flags = step->flags;
+    if (step->n_in > 1 || GP_REF_OWN != x->block->prog_refs[step->in_first].conn) {
+        to->flags |= GP_KSTEP_INPUT;
+    }
+}
+
+/*
+ * The whole call of one loop, when gp_kchan_is_direct(): the window has steps and references where the
+ * program has them. Short code: in a small call each instruction is fetched for the first time.
+ */
+GP_DEV void gp_decode_direct(const gp_kctx_t *x)
+{
+    const gp_stream_t *stream = &x->block->prog_streams[x->stream];
+    const gp_step_t *steps = &x->block->prog_steps[stream->first];
+    gp_kwindow_t *window = &x->block->windows[x->stream];
+    uint32_t lane = gp_lane(x);
+    uint32_t count = stream->count;
+    uint32_t base = steps[0].in_first;
+    uint32_t total = steps[count - 1].send_first + steps[count - 1].n_send - base;
+
+    if (lane < count) {
+        gp_decode_step(x, &steps[lane], 0, steps[lane].in_first - base, &gp_steps(x)[lane]);
+    }
+    for (uint32_t r = lane; r < total; r += 32) {
+        gp_decode_ref(x, &x->block->prog_refs[base + r], 0, &gp_refs(x)[r]);
+    }
+    if (0 == lane) {
+        window->loop = 1;
+        window->steps = count;
+        window->n = count;
+    }
 }
 
 /*
@@ -83,18 +132,7 @@ GP_DEV void gp_decode(const gp_kctx_t *x)
     }
     n = gp_popcount(gp_ballot_warp(l < geom->loops && end <= room)); /* a prefix of the lanes */
     if (lane < n) {
-        gp_kstep_t *to = &steps[lane];
-        uint64_t offset;
-
-        to->bytes = gp_chunk_range(geom, blockIdx.x, l, step.chunk, &offset) * geom->elem_bytes;
-        to->offset_bytes = offset * geom->elem_bytes;
-        to->first_ref = end - n_refs;
-        to->n_in = step.n_in;
-        to->n_send = step.n_send;
-        to->flags = step.flags;
-        if (step.n_in > 1 || GP_REF_OWN != x->block->prog_refs[step.in_first].conn) {
-            to->flags |= GP_KSTEP_INPUT;
-        }
+        gp_decode_step(x, &step, l, end - n_refs, &steps[lane]);
     }
     gp_sync_warp();
     if (0 == n) {
@@ -120,10 +158,9 @@ GP_DEV void gp_decode(const gp_kctx_t *x)
             ahead = index + low;
             const gp_step_t *s = &x->block->prog_steps[stream->first + ahead % count];
             uint32_t k = r - steps[low].first_ref;
-            int is_send = k >= s->n_in;
-            uint32_t from = is_send ? s->send_first + (k - s->n_in) : s->in_first + k;
+            uint32_t from = k >= s->n_in ? s->send_first + (k - s->n_in) : s->in_first + k;
 
-            gp_decode_ref(x, &x->block->prog_refs[from], is_send, loop + ahead / count, &refs[r]);
+            gp_decode_ref(x, &x->block->prog_refs[from], loop + ahead / count, &refs[r]);
         }
     }
     if (0 == lane) {
@@ -147,7 +184,11 @@ GP_DEV void gp_run_stream(const gp_kctx_t *x)
         uint32_t n;
 
         if (x->thread < 32) {
-            gp_decode(x);
+            if (1 == x->args->geom.loops && x->block->chan.direct) {
+                gp_decode_direct(x);
+            } else {
+                gp_decode(x);
+            }
         }
         gp_group_barrier(x);
         n = x->block->windows[x->stream].n;

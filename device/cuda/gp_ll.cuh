@@ -124,6 +124,7 @@ GP_DEV int gp_ll_move(const gp_kctx_t *x, const gp_kstep_t *s)
     uint32_t bytes = (uint32_t) s->bytes;
     uint32_t items = (bytes + 8 * L - 1) / (8 * L);
     int credited = 0 == s->n_send;
+    uint64_t head = gp_warp_credit_ask(x, s);
 
     /* Trips are equal for all lanes of a warp: gp_warp_credit() votes. */
     for (uint32_t base = x->thread & ~31u; base < items; base += x->threads * U) {
@@ -158,7 +159,7 @@ GP_DEV int gp_ll_move(const gp_kctx_t *x, const gp_kstep_t *s)
             if (!credited) { /* while the lines are under way */
                 int failed = GP_WAITED;
 
-                if (!gp_warp_credit(x, s, &failed)) {
+                if (!gp_warp_credit_asked(x, s, head, &failed)) {
                     return failed;
                 }
                 credited = 1;

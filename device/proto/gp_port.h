@@ -92,6 +92,15 @@ GP_FN void gp_store_head_u64(uint64_t *p, uint64_t v)
     gp_store_relaxed_u64(p, v);
 }
 
+/*
+ * Look at a head before the slot it frees is written. Relaxed: the stores depend on the value by a
+ * branch, a GPU does not speculate stores, and the payload that was there is of no interest (P9).
+ */
+GP_FN uint64_t gp_load_head_u64(const uint64_t *p)
+{
+    return gp_load_relaxed_u64(p);
+}
+
 /* Release, then one 16-byte store: each 8-byte half is indivisible, the first is what is acquired. */
 GP_FN void gp_store_release_vec16(void *p, gp_vec16_t v)
 {
@@ -171,6 +180,12 @@ GP_FN void gp_store_release_u64(uint64_t *p, uint64_t v)
 GP_FN void gp_store_head_u64(uint64_t *p, uint64_t v)
 {
     gp_store_release_u64(p, v);
+}
+
+/* Look at a head; pairs with gp_store_head_u64(). */
+GP_FN uint64_t gp_load_head_u64(const uint64_t *p)
+{
+    return gp_load_acquire_u64(p);
 }
 
 /* Two words, the first of which is released last and acquired by the reader. */
@@ -279,29 +294,25 @@ GP_DEV void gp_shared_store_u32(uint32_t *p, uint32_t v)
 }
 
 /* Among the blocks of a kernel. */
-GP_DEV uint32_t gp_atomic_add_acq_rel_u32(uint32_t *p, uint32_t v)
+/* Result: the sum. */
+GP_DEV uint64_t gp_atomic_add_fetch_acq_rel_u64(uint64_t *p, uint64_t v)
 {
-    uint32_t old;
-    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(p), "r"(v)
+    uint64_t old;
+    asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;"
+                 : "=l"(old)
+                 : "l"(p), "l"(v)
                  : "memory");
-    return old;
+    return old + v;
 }
 
-GP_DEV uint32_t gp_atomic_or_acq_rel_u32(uint32_t *p, uint32_t v)
+GP_DEV uint64_t gp_atomic_or_acq_rel_u64(uint64_t *p, uint64_t v)
 {
-    uint32_t old;
-    asm volatile("atom.acq_rel.gpu.global.or.b32 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(p), "r"(v)
+    uint64_t old;
+    asm volatile("atom.acq_rel.gpu.global.or.b64 %0, [%1], %2;"
+                 : "=l"(old)
+                 : "l"(p), "l"(v)
                  : "memory");
     return old;
-}
-
-GP_DEV void gp_atomic_add_relaxed_u64(uint64_t *p, uint64_t v)
-{
-    asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
 }
 
 GP_DEV uint8_t gp_load_user_u8(const void *p)

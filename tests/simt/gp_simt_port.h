@@ -82,20 +82,20 @@ GP_DEV void gp_shared_store_u32(uint32_t *p, uint32_t v)
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
-GP_DEV uint32_t gp_atomic_add_acq_rel_u32(uint32_t *p, uint32_t v)
+GP_DEV uint64_t gp_atomic_add_fetch_acq_rel_u64(uint64_t *p, uint64_t v)
 {
+    uint64_t old = __atomic_load_n(p, __ATOMIC_RELAXED);
+
+    /* Not __atomic_add_fetch(): gcc 12 adds the old value twice when it is inlined here. */
     simt_stored();
-    return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL);
+    while (!__atomic_compare_exchange_n(p, &old, old + v, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    }
+    return old + v;
 }
 
-GP_DEV uint32_t gp_atomic_or_acq_rel_u32(uint32_t *p, uint32_t v)
+GP_DEV uint64_t gp_atomic_or_acq_rel_u64(uint64_t *p, uint64_t v)
 {
     return __atomic_fetch_or(p, v, __ATOMIC_ACQ_REL);
-}
-
-GP_DEV void gp_atomic_add_relaxed_u64(uint64_t *p, uint64_t v)
-{
-    __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
 }
 
 /* User memory and Simple's slots are plain accesses. */

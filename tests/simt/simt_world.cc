@@ -225,6 +225,7 @@ void build_blob(World &w, uint32_t r)
         k.n_recv = p->n_recv;
         k.n_send = p->n_send;
         k.n_chunks = p->n_chunks;
+        k.direct = (uint32_t) gp_kchan_is_direct(p);
         region = std::max(region, gp_kchan_layout(&k));
         head = std::max(head, gp_kchan_head_bytes(&k));
     }
@@ -255,11 +256,23 @@ void build_blob(World &w, uint32_t r)
         put(at, &k, 1);
         put(at + k.streams_off, p->streams, p->n_streams);
         put(at + k.steps_off, p->steps, p->n_steps);
-        put(at + k.refs_off, p->refs, p->n_refs);
-        put(at + k.recv_links_off, p->recv, p->n_recv);
-        put(at + k.send_links_off, p->send, p->n_send);
-        put(at + k.recv_conns_off, recv.data(), p->n_recv);
-        put(at + k.send_conns_off, send.data(), p->n_send);
+        gp_ref_t *refs = (gp_ref_t *) (at + k.refs_off);
+        for (uint32_t i = 0; i < p->n_steps; ++i) {
+            const gp_step_t &step = p->steps[i];
+
+            for (uint32_t n = 0; n < step.n_in; ++n) {
+                refs[step.in_first + n] = gp_kref_of(&k, &p->refs[step.in_first + n], 0);
+            }
+            for (uint32_t n = 0; n < step.n_send; ++n) {
+                refs[step.send_first + n] = gp_kref_of(&k, &p->refs[step.send_first + n], 1);
+            }
+        }
+        for (uint32_t i = 0; i < p->n_recv; ++i) {
+            gp_kchan_conns(at)[i] = gp_kconn_of(&recv[i], p->recv[i].uses);
+        }
+        for (uint32_t i = 0; i < p->n_send; ++i) {
+            gp_kchan_conns(at)[p->n_recv + i] = gp_kconn_of(&send[i], p->send[i].uses);
+        }
     }
 }
 
@@ -430,14 +443,12 @@ std::string check_state(const World &w, uint32_t r)
     const gp_kargs_t &last = rank.calls[c.n_calls - 1].args.args;
     uint64_t steps = 0;
 
-    if (s->done != c.n_calls || 0 != s->failed || 0 != s->wait.kind || 0 != rank.arrive->arrived
-        || 0 != rank.arrive->steps) {
-        return text("rank %u: done %llu failed %llu, arrived %x", r, (unsigned long long) s->done,
-                    (unsigned long long) s->failed, rank.arrive->arrived);
+    if (s->done != c.n_calls || 0 != s->failed || 0 != s->wait.kind || 0 != rank.arrive->arrived) {
+        return text("rank %u: done %llu failed %llu, arrived %llx", r, (unsigned long long) s->done,
+                    (unsigned long long) s->failed, (unsigned long long) rank.arrive->arrived);
     }
     for (uint32_t ch = 0; ch < c.channels; ++ch) {
         const gp_program_t *p = rank.programs[ch];
-        const gp_kchan_t *k = (const gp_kchan_t *) &rank.blob[ch * rank.stride];
         uint64_t loops = 0;
 
         for (uint32_t n = 0; n < c.n_calls; ++n) {
@@ -449,18 +460,15 @@ std::string check_state(const World &w, uint32_t r)
         for (uint32_t i = 0; i < p->n_recv + p->n_send; ++i) {
             bool is_send = i >= p->n_recv;
             uint32_t j = is_send ? i - p->n_recv : i;
-            const gp_conn_t *conn = (const gp_conn_t *) (&rank.blob[ch * rank.stride]
-                                                         + (is_send ? k->send_conns_off
-                                                                    : k->recv_conns_off))
-                                    + j;
+            const gp_kconn_t *conn = gp_kchan_conns((void *) &rank.blob[ch * rank.stride]) + i;
             uint64_t end = c.first_step + loops * (is_send ? p->send[j].uses : p->recv[j].uses);
             bool tails = GP_PROTO_SIMPLE == c.protocol || c.gated;
 
-            if (conn->step != end || *conn->head != end || (tails && *conn->tail != end)
+            if (conn->base != end || *conn->head != end || (tails && *conn->tail != end)
                 || conn->seen > end) {
                 return text("rank %u channel %u %s link %u: step %llu head %llu tail %llu seen "
                             "%llu, want %llu", r, ch, is_send ? "send" : "recv", j,
-                            (unsigned long long) conn->step, (unsigned long long) *conn->head,
+                            (unsigned long long) conn->base, (unsigned long long) *conn->head,
                             (unsigned long long) *conn->tail, (unsigned long long) conn->seen,
                             (unsigned long long) end);
             }
