@@ -183,9 +183,9 @@ GP_DEV int gp_wait_tail(const gp_kctx_t *x, const gp_kref_t *ref, uint64_t *seen
 }
 
 /*
- * Credit for all sends of a step, by one warp for itself: lane k waits for send k, having asked before,
- * __syncwarp hands what it acquired to the others. *failed is a lane's own; 0: some lane gave up, for all lanes
- * alike.
+ * Credit for all sends of a step, by one warp for itself: lane k waits for send k, having asked
+ * before; __syncwarp hands what it knows to the others. *failed is a lane's own; 0: some lane gave up,
+ * for all lanes alike.
  */
 GP_DEV int gp_warp_credit_asked(const gp_kctx_t *x, const gp_kstep_t *s, uint64_t head,
                                 int *failed)

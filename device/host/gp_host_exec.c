@@ -191,7 +191,8 @@ static int zero_fifos(gp_host_exec_t *e)
                 continue;
             }
             conn->seen = gp_load_acquire_u64(conn->head); /* with gp_simple_release() */
-            if (conn->seen != conn->step) {
+            /* An empty chunk has no lines to wait for: a receiver may be ahead of us. */
+            if (conn->seen < conn->step) {
                 left = 1;
                 waits(e, &e->cursors[e->first_cursor[c]], GP_WAIT_CREDIT, conn, conn->step);
                 continue;
