@@ -198,6 +198,8 @@ void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m, const gp_exec_
                              const mca_coll_gpuproto_entry_t *entry, const char *op_name,
                              const char *type_name, size_t count, size_t bytes,
                              const char *reason);
+/* A help text for the user, on stderr. The caller sees to it that not every rank says the same. */
+void mca_coll_gpuproto_say(const char *topic, ...);
 void mca_coll_gpuproto_log_sink(gp_log_level_t level, const char *text);
 
 /* coll_gpuproto_pvar.c */

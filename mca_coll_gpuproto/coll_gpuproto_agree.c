@@ -280,7 +280,7 @@ int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cla
         && (MCA_COLL_GPUPROTO_CLASS_DEVICE == cls->id
             || 1 == mca_coll_gpuproto_component.host_buffers_value)) {
         told = true;
-        opal_show_help(MCA_COLL_GPUPROTO_HELP, "declined", true, ompi_comm_get_cid(m->comm),
+        mca_coll_gpuproto_say("declined", ompi_comm_get_cid(m->comm),
                        cls->reason);
     }
     free(all);

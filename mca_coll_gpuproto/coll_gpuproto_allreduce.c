@@ -67,6 +67,7 @@ static int plan_entry(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *
                       struct ompi_datatype_t *dtype, struct ompi_op_t *op,
                       mca_coll_gpuproto_entry_t *e)
 {
+    static const char *told;
     const char *reason = NULL;
     mca_coll_gpuproto_set_t *set = NULL;
     gp_status_t status;
@@ -93,8 +94,9 @@ static int plan_entry(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *
             return rc;
         }
     }
-    if (NULL != e->declined && 0 == ompi_comm_rank(m->comm)) {
-        opal_show_help(MCA_COLL_GPUPROTO_HELP, "declined", true, ompi_comm_get_cid(m->comm),
+    if (NULL != e->declined && told != e->declined && 0 == ompi_comm_rank(m->comm)) {
+        told = e->declined; /* once per reason, not per size */
+        mca_coll_gpuproto_say("declined", ompi_comm_get_cid(m->comm),
                        e->declined);
     }
     e->set = set;
@@ -113,7 +115,7 @@ static int fail(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
     cls->state = MCA_COLL_GPUPROTO_FAILED;
     mca_coll_gpuproto_describe_wait(info, text, sizeof(text));
     snprintf(cls->reason, sizeof(cls->reason), "%s", text);
-    opal_show_help(MCA_COLL_GPUPROTO_HELP, "call failed", true, ompi_comm_get_cid(m->comm),
+    mca_coll_gpuproto_say("call failed", ompi_comm_get_cid(m->comm),
                    ompi_comm_rank(m->comm), text, (int) status);
     return MPI_ERR_OTHER;
 }
@@ -327,7 +329,7 @@ int mca_coll_gpuproto_allreduce(const void *sbuf, void *rbuf, int count,
             }
         }
         if (MCA_COLL_GPUPROTO_FAILED == cls->state) {
-            opal_show_help(MCA_COLL_GPUPROTO_HELP, "still failed", true, ompi_comm_get_cid(comm),
+            mca_coll_gpuproto_say("still failed", ompi_comm_get_cid(comm),
                            cls->reason);
             return MPI_ERR_OTHER;
         }

@@ -7,6 +7,7 @@
 #ifndef MCA_COLL_GPUPROTO_BUILD_H
 #define MCA_COLL_GPUPROTO_BUILD_H
 
+extern const char mca_coll_gpuproto_pkgdatadir[]; /* where the help texts are installed */
 extern const char mca_coll_gpuproto_version[];
 extern const char mca_coll_gpuproto_cuda_archs[]; /* empty without nvcc */
 

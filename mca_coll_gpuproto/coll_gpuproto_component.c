@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "opal/mca/base/mca_base_var.h"
+#include "opal/util/proc.h"
 
 #include "mca_coll_gpuproto/coll_gpuproto_build.h"
 
@@ -51,7 +52,13 @@ static void reg(const char *name, const char *help, mca_base_var_type_t type, in
 static void bad_value(const char *name, const char *value, const char *allowed,
                       const char *fallback)
 {
-    opal_show_help(MCA_COLL_GPUPROTO_HELP, "bad value", true, name, value, allowed, fallback);
+    if (0 == OPAL_PROC_MY_NAME.vpid) { /* the others have the same from the command line */
+        mca_coll_gpuproto_say("bad value", name, value, allowed, fallback);
+    } else {
+        opal_output_verbose(1, ompi_coll_base_framework.framework_output,
+                            "coll/gpuproto: %s: \"%s\" is not allowed (%s), using %s", name, value,
+                            allowed, fallback);
+    }
 }
 
 /* A word out of a list; the index, or -1 for the first word "auto" and for a bad value (reported). */
@@ -259,9 +266,10 @@ static bool right_release(void)
 static int open_component(void)
 {
     gp_log_set_sink(mca_coll_gpuproto_log_sink);
-#if defined(GP_PKGDATADIR)
-    opal_show_help_add_dir(GP_PKGDATADIR);
-#endif
+    opal_show_help_add_dir(mca_coll_gpuproto_pkgdatadir);
+    if (NULL != getenv("GPUPROTO_HELP_DIR")) { /* a build that is not installed */
+        opal_show_help_add_dir(getenv("GPUPROTO_HELP_DIR"));
+    }
     COMPONENT->enabled = right_release();
     if (!COMPONENT->enabled) {
         return OMPI_ERR_NOT_AVAILABLE;

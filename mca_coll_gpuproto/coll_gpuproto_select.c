@@ -59,40 +59,42 @@ static bool is_there(const char *name)
 
 /*
  * Register and open a component, then put it in front: the loop that is opening the framework's
- * components right now must not come by it again.
+ * components right now must not come by it again. The item is consumed.
  */
-static void take(const mca_base_component_t *component)
+static void take(mca_base_component_list_item_t *item)
 {
-    mca_base_component_list_item_t *item;
+    const mca_base_component_t *component = item->cli_component;
 
     if (NULL != component->mca_register_component_params
         && OMPI_SUCCESS != component->mca_register_component_params()) {
-        return;
-    }
-    if (NULL != component->mca_open_component && OMPI_SUCCESS != component->mca_open_component()) {
-        return;
-    }
-    item = OBJ_NEW(mca_base_component_list_item_t);
-    if (NULL != item) {
-        item->cli_component = component;
+        OBJ_RELEASE(item);
+    } else if (NULL != component->mca_open_component
+               && OMPI_SUCCESS != component->mca_open_component()) {
+        OBJ_RELEASE(item);
+    } else {
         opal_list_prepend(&ompi_coll_base_framework.framework_components, &item->super);
     }
 }
 
-static const mca_base_component_t *find_static(const char *name)
+static mca_base_component_list_item_t *find_static(const char *name)
 {
     const mca_base_component_t **list = ompi_coll_base_framework.framework_static_components;
 
     for (; NULL != list && NULL != *list; list++) {
         if (0 == strcmp((*list)->mca_component_name, name)) {
-            return *list;
+            mca_base_component_list_item_t *item = OBJ_NEW(mca_base_component_list_item_t);
+
+            if (NULL != item) {
+                item->cli_component = *list;
+            }
+            return item;
         }
     }
     return NULL;
 }
 
 /* Load a dynamic component; the repository appends it to the framework's list, from where it is taken. */
-static const mca_base_component_t *load_dynamic(const char *name)
+static mca_base_component_list_item_t *load_dynamic(const char *name)
 {
     mca_base_framework_t *framework = &ompi_coll_base_framework;
     mca_base_component_list_item_t *item, *next;
@@ -112,14 +114,11 @@ static const mca_base_component_t *load_dynamic(const char *name)
         OPAL_LIST_FOREACH_SAFE(item, next, &framework->framework_components,
                                mca_base_component_list_item_t) {
             if (0 == strcmp(item->cli_component->mca_component_name, name)) {
-                const mca_base_component_t *component = item->cli_component;
-
                 opal_list_remove_item(&framework->framework_components, &item->super);
-                OBJ_RELEASE(item);
-                return component;
+                return item;
             }
         }
-        return ri->ri_component_struct;
+        return NULL;
     }
     return NULL;
 }
@@ -132,17 +131,17 @@ void mca_coll_gpuproto_complete_selection(void)
         return;
     }
     for (uint32_t i = 0; NULL != needed[i]; i++) {
-        const mca_base_component_t *component;
+        mca_base_component_list_item_t *item;
 
         if (is_there(needed[i])) {
             continue;
         }
-        component = find_static(needed[i]);
-        if (NULL == component) {
-            component = load_dynamic(needed[i]);
+        item = find_static(needed[i]);
+        if (NULL == item) {
+            item = load_dynamic(needed[i]);
         }
-        if (NULL != component) {
-            take(component);
+        if (NULL != item) {
+            take(item);
         }
     }
 }

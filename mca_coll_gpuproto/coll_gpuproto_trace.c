@@ -5,7 +5,9 @@
  */
 #include "mca_coll_gpuproto/coll_gpuproto.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m, const gp_exec_record_t *record,
                              const mca_coll_gpuproto_entry_t *entry, const char *op_name,
@@ -28,6 +30,27 @@ void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m, const gp_exec_
         record->channels, record->threads, (unsigned long long) record->chunk_elems,
         (unsigned long long) record->loops, gp_executor_name(entry->plan.executor),
         NULL != reason ? reason : "");
+}
+
+/*
+ * Not opal_show_help(): it hands the text to mpirun, which loses it when the job ends soon after, and
+ * folds the second message of a topic into a count.
+ */
+void mca_coll_gpuproto_say(const char *topic, ...)
+{
+    va_list args;
+    char *text;
+
+    va_start(args, topic);
+    text = opal_show_help_vstring(MCA_COLL_GPUPROTO_HELP, topic, true, args);
+    va_end(args);
+    if (NULL != text) {
+        fprintf(stderr, "%s", text);
+        free(text);
+    } else {
+        fprintf(stderr, "coll/gpuproto: %s (the file " MCA_COLL_GPUPROTO_HELP " is missing)\n",
+                topic);
+    }
 }
 
 void mca_coll_gpuproto_log_sink(gp_log_level_t level, const char *text)

@@ -84,6 +84,9 @@ static void wish(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t
         g->n_slots = GP_STEPS;
         g->slot_bytes = published_bytes[protocol] / GP_STEPS;
     }
+    if (g->channels < params->min_channels) {
+        g->channels = params->min_channels;
+    }
     /* LL128 moves pairs of lines. */
     g->slot_bytes -= g->slot_bytes % (GP_PROTO_LL128 == protocol ? 256u : 128u);
 }
@@ -197,9 +200,6 @@ gp_status_t gp_plan_conn_geom(const gp_comm_desc_t *comm, const gp_params_t *par
         return GP_DECLINED;
     }
     wish(comm, params, algorithm, protocol, channels, &g);
-    if (g.channels < params->min_channels) {
-        g.channels = params->min_channels;
-    }
     share = share_bytes(comm, params, channels, set_bytes(comm, algorithm, &g));
     least_channels = params->min_channels > 1 ? params->min_channels : 1;
     while (set_bytes(comm, algorithm, &g) > share) {

@@ -63,51 +63,36 @@ static const gp_rule_t *rules_of(const gp_comm_desc_t *comm, uint32_t *n)
     return gpu_rules;
 }
 
+/* What the user forced is not weighed; flat is only chosen freely where its traffic stays small. */
 static int rule_fits(const gp_comm_desc_t *comm, const gp_params_t *params, const gp_rule_t *rule)
 {
-    if (GP_AUTO == params->algorithm && GP_ALGO_FLAT == rule->algorithm
-        && GP_EXEC_CUDA == comm->executor && comm->n_ranks > FLAT_MOST_RANKS_GPU) {
-        return 0;
-    }
-    return (GP_AUTO == params->algorithm || params->algorithm == (int32_t) rule->algorithm)
-           && (GP_AUTO == params->protocol || params->protocol == (int32_t) rule->protocol);
+    return GP_AUTO != params->algorithm || GP_ALGO_FLAT != rule->algorithm
+           || GP_EXEC_HOST == comm->executor || comm->n_ranks <= FLAT_MOST_RANKS_GPU;
 }
 
-/* An algorithm was forced, the protocol is open: by size alone. */
-static uint8_t protocol_by_size(const gp_comm_desc_t *comm, uint64_t bytes)
-{
-    if (GP_EXEC_HOST == comm->executor) {
-        return bytes <= 4 * KI ? GP_PROTO_LL : GP_PROTO_SIMPLE;
-    }
-    return bytes <= 1 * MI ? GP_PROTO_LL : GP_PROTO_SIMPLE;
-}
-
+/* The rules from the call's size upwards, with what is forced put in their place. */
 uint32_t gp_select(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t bytes,
                    gp_rule_t *rules, uint32_t most)
 {
     uint32_t n, found = 0;
     const gp_rule_t *table = rules_of(comm, &n);
 
-    if (GP_AUTO != params->algorithm) {
-        rules[0].max_bytes = ANY;
-        rules[0].algorithm = (uint8_t) params->algorithm;
-        rules[0].protocol = GP_AUTO != params->protocol ? (uint8_t) params->protocol
-                                                        : protocol_by_size(comm, bytes);
-        rules[0].reason = GP_AUTO != params->protocol ? "forced algorithm and protocol"
-                                                      : "forced algorithm, protocol by size";
-        return 1;
-    }
     for (uint32_t i = 0; i < n && found < most; i++) {
-        if (bytes <= table[i].max_bytes && rule_fits(comm, params, &table[i])) {
-            rules[found++] = table[i];
+        if (bytes > table[i].max_bytes || !rule_fits(comm, params, &table[i])) {
+            continue;
         }
-    }
-    if (GP_AUTO != params->protocol && 0 == found) {
-        rules[0].max_bytes = ANY;
-        rules[0].algorithm = bytes <= 64 * KI ? GP_ALGO_TREE : GP_ALGO_RING;
-        rules[0].protocol = (uint8_t) params->protocol;
-        rules[0].reason = "forced protocol, algorithm by size";
-        return 1;
+        rules[found] = table[i];
+        if (GP_AUTO != params->algorithm) {
+            rules[found].algorithm = (uint8_t) params->algorithm;
+            rules[found].reason = "forced algorithm, protocol by size";
+        }
+        if (GP_AUTO != params->protocol) {
+            rules[found].protocol = (uint8_t) params->protocol;
+            rules[found].reason = GP_AUTO != params->algorithm
+                                    ? "forced algorithm and protocol"
+                                    : "forced protocol, algorithm by size";
+        }
+        found++;
     }
     return found;
 }

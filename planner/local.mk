@@ -17,4 +17,7 @@ planner_libgp_planner_la_SOURCES = \
     planner/gp_ring.c \
     planner/gp_select.c \
     planner/gp_tree.c \
-    planner/gp_verify.h
+    planner/gp_verify.c \
+    planner/gp_verify.h \
+    planner/gp_verify_int.h \
+    planner/gp_verify_run.c

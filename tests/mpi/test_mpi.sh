@@ -1,0 +1,137 @@
+#!/bin/sh
+# test_mpi.sh - runs mpi_cases under mpirun: ranks, selections, parameters, absent and dead ranks.
+#
+# GP_TEST_MEMORY=cuda uses device buffers (contrib/gpu-check.sh), else host buffers.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set -u
+top=${GP_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+. "$top/tests/lib/gp_tap.sh"
+prog=${GP_TOP_BUILDDIR:-.}/tests/mpi/mpi_cases
+so=${GP_COMPONENT_DIR:?}/mca_coll_gpuproto.so
+[ -f "$so" ] && [ -x "$prog" ] || { echo "Bail out! no $so or no $prog"; exit 99; }
+GP_TEST_MEMORY=${GP_TEST_MEMORY:-host}
+OMPI_ALLOW_RUN_AS_ROOT=1
+OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+OMPI_MCA_mca_base_component_path=$GP_COMPONENT_DIR:SYSTEM_DEFAULT
+export GP_TEST_MEMORY OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+GPUPROTO_HELP_DIR=$top/mca_coll_gpuproto
+export OMPI_MCA_mca_base_component_path GPUPROTO_HELP_DIR
+case $("${OMPI_INFO:-ompi_info}" --version 2>/dev/null) in
+*v5.*|*v6.*) over="--map-by :OVERSUBSCRIBE --bind-to none" ;;
+*) over="--oversubscribe --bind-to none" ;;
+esac
+out=$(mktemp) || exit 99
+trap 'rm -f "$out"' EXIT
+
+# run SECONDS DESCRIPTION MPIRUN-ARGUMENTS...: one case; the output is in $out.
+run() {
+    seconds=$1 what=$2
+    shift 2
+    # shellcheck disable=SC2086
+    timeout -k 5 "$seconds" "${MPIRUN:-mpirun}" $over --mca mpi_yield_when_idle 1 "$@" \
+        >"$out" 2>&1 </dev/null
+    status=$?
+    if [ "$status" = 77 ]; then
+        tap_skip_all "no $GP_TEST_MEMORY memory here"
+    fi
+    tap_result "$status" "$what"
+    [ "$status" = 0 ] || tap_diag "$(grep -v '^$' "$out" | head -n 15)"
+}
+
+# says TEXT DESCRIPTION: the last run printed it.
+says() {
+    grep -q -- "$1" "$out"
+    tap_result $? "$2"
+}
+
+on="--mca coll gpuproto --mca coll_gpuproto_host_buffers 1"
+full="1 2 3 4 8"
+[ -z "${GP_CHECK_QUICK:-}" ] || full="2 3"
+# shellcheck disable=SC2086
+{
+    for n in $full; do
+        run 180 "all types and operations, $n ranks" -n "$n" $on "$prog" matrix
+    done
+    for n in 2 4; do
+        run 60 "user operations, derived types, pairs, $n ranks" -n "$n" $on "$prog" other
+    done
+    run 60 "count 0 and NULL" -n 3 $on "$prog" zero
+    run 120 "communicators made and freed" -n 4 $on "$prog" comms
+    run 60 "inter-communicator" -n 4 $on "$prog" inter
+    run 60 "MPI_COMM_SELF" -n 2 $on "$prog" self
+    run 120 "rapid sequence of sizes" -n 3 $on "$prog" rapid
+    run 60 "late ranks" -n 4 $on "$prog" late
+    run 60 "windows" -n 3 $on "$prog" windows
+    if [ "$GP_TEST_MEMORY" = host ]; then
+        run 120 "two threads, two communicators" -n 2 $on "$prog" threads
+    fi
+
+    # Forced choices are honoured.
+    for a in ring tree flat; do
+        for p in ll ll128 simple; do
+            for count in 3 100000; do
+                GP_EXPECT=$a/$p GP_COUNT=$count run 60 "forced $a/$p, $count floats" -n 3 $on \
+                    --mca coll_gpuproto_algorithm $a --mca coll_gpuproto_protocol $p \
+                    "$prog" expect
+            done
+        done
+    done
+    # ... or refused, with the rule.
+    GP_EXPECT=declined run 60 "a choice that cannot be honoured is declined" -n 2 $on \
+        --mca coll_gpuproto_min_channels 8 --mca coll_gpuproto_max_fifo_mib 1 \
+        --mca coll_gpuproto_algorithm ring --mca coll_gpuproto_protocol simple \
+        --mca coll_gpuproto_buffsize 16777216 "$prog" expect
+    says "max_fifo_mib" "and the message names the parameter"
+
+    # Ways to select.
+    GP_EXPECT=ours run 60 "--mca coll gpuproto alone" -n 2 --mca coll gpuproto "$prog" expect
+    GP_EXPECT=ours run 60 "gpuproto,tuned" -n 2 --mca coll gpuproto,tuned "$prog" expect
+    GP_EXPECT=ours run 60 "tuned,gpuproto" -n 2 --mca coll tuned,gpuproto "$prog" expect
+    if [ "$GP_TEST_MEMORY" = host ]; then
+        GP_EXPECT=declined run 60 "no list: host buffers are left alone" -n 2 "$prog" expect
+        GP_EXPECT=anything run 60 "^gpuproto" -n 2 --mca coll ^gpuproto "$prog" expect
+        GP_EXPECT=declined run 60 "host_buffers 0" -n 2 --mca coll gpuproto \
+            --mca coll_gpuproto_host_buffers 0 "$prog" expect
+        GP_EXPECT=anything run 60 "a rank without gpuproto: all decline" -n 1 $on \
+            --mca coll_base_verbose 1 "$prog" expect \
+            : -n 1 env OMPI_MCA_coll=^gpuproto "$prog" expect
+        says "rank 1 has not loaded gpuproto" "and rank 0 knows why"
+        GP_EXPECT=declined run 60 "a rank with other parameters: all decline" \
+            -n 1 $on "$prog" expect : -n 1 env OMPI_MCA_coll_gpuproto_max_fifo_mib=32 "$prog" expect
+        GP_EXPECT=declined run 60 "executor cuda takes no host buffers" -n 2 $on \
+            --mca coll_gpuproto_executor cuda "$prog" expect
+    else
+        GP_EXPECT=ours run 60 "no list: device buffers are taken" -n 2 "$prog" expect
+        GP_EXPECT=declined run 60 "executor host: device buffers are staged" -n 2 $on \
+            --mca coll_gpuproto_executor host "$prog" expect
+    fi
+    GP_EXPECT=declined run 60 "two host identities" -n 1 $on "$prog" expect \
+        : -n 1 env OMPI_MCA_coll_gpuproto_host_id=elsewhere "$prog" expect
+
+    # Bad values.
+    GP_EXPECT=ours run 60 "a bad value gives the default" -n 2 $on \
+        --mca coll_gpuproto_algorithm rnig --mca coll_gpuproto_max_channels 1000 "$prog" expect
+    says "coll_gpuproto_algorithm" "the message names the parameter"
+    says "rnig" "and the value"
+    says "auto, ring, tree or flat" "and what is allowed"
+    says "0 to 64" "and the range of a number"
+
+    # Trace.
+    GP_EXPECT=ours run 60 "trace" -n 2 $on --mca coll_gpuproto_trace 1 "$prog" expect
+    says "gpuproto-trace rank=0 comm=0 seq=.* op=MPI_SUM type=MPI_FLOAT count=1000 bytes=4000 algorithm=" \
+        "one line per call"
+
+    # Waiting.
+    if [ "$GP_TEST_MEMORY" = host ]; then
+        run 60 "a rank that stays away: the call is given up" -n 2 $on \
+            --mca coll_gpuproto_timeout 2 --mca coll_gpuproto_warn_after 1 "$prog" stuck
+        says "waiting for data from rank 1" "the message says for whom it waited"
+        says "earlier allreduce on this communicator was given up" "and the next call refuses"
+        timeout -k 5 60 "${MPIRUN:-mpirun}" $over -n 3 $on "$prog" killed >"$out" 2>&1 </dev/null
+        status=$?
+        [ "$status" != 0 ] && [ "$status" != 124 ] && [ -z "$(ls /dev/shm | grep '^gpuproto-')" ]
+        tap_result $? "a killed rank ends the job and leaves no segment"
+    fi
+}
+tap_end
