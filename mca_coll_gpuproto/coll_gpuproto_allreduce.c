@@ -46,6 +46,9 @@ static int decline(mca_coll_gpuproto_module_t *m, const void *sbuf, void *rbuf, 
         if (GP_OK != gp_cuda_ptr_info(rbuf, &r)) {
             return OMPI_ERROR;
         }
+        if (GP_OK != gp_cuda_settle(sbuf, &s) || GP_OK != gp_cuda_settle(rbuf, &r)) {
+            return OMPI_ERROR;
+        }
         if (s.is_device || r.is_device) {
             return mca_coll_gpuproto_stage(m, sbuf, s.is_device, rbuf, r.is_device, count, dtype,
                                            op, comm);
@@ -224,6 +227,9 @@ static int call_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *c
     void *to = rbuf;
     int rc;
 
+    if (GP_OK != gp_cuda_settle(send_of(sbuf, rbuf), s) || GP_OK != gp_cuda_settle(rbuf, r)) {
+        return OMPI_ERROR;
+    }
     work->recv = rbuf;
     if (!gp_cuda_dev_reaches(cls->dev, r)) {
         rc = bounce(cls, 1, bytes, &to);

@@ -13,6 +13,7 @@
 #include "planner/gp_plan_int.h"
 
 #define MAX_CHANNELS 64u
+#define FLAT_MOST_CHANNELS 8u
 
 /* Threads of a block at full size; the kernels' launch bounds are not lower. */
 static const uint32_t full_threads[GP_PROTO_COUNT] = {512, 320, 512};
@@ -36,8 +37,11 @@ static const uint64_t host_slot_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
     [GP_ALGO_FLAT] = {8192, 32768, 32768},
 };
 
-/* Smallest useful slots: below, the memory cap takes channels instead. */
+/* Below these slots the memory cap takes channels instead; below the least it declines. */
+static const uint64_t good_slot_bytes[GP_PROTO_COUNT] = {16384, 32768, 32768};
 #define LEAST_SLOT_BYTES 4096u
+
+#define MOST_SETS 8u /* rules of a communicator, as many as gp_select() is asked for */
 
 void gp_params_init(gp_params_t *params)
 {
@@ -74,15 +78,16 @@ static void wish(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t
     } else if (GP_EXEC_HOST == comm->executor && GP_PATH_HOST >= comm->worst_path) {
         g->n_slots = 4;
         g->slot_bytes = host_slot_bytes[algorithm][protocol];
-    } else if (GP_PATH_SELF_GPU == comm->worst_path) {
-        g->n_slots = 2;
+    } else if (GP_PATH_SELF_GPU == comm->worst_path || GP_ALGO_FLAT == algorithm) {
+        /* Flat is for small calls: N - 1 connections of the published size would eat the cap. */
+        g->n_slots = GP_PATH_SELF_GPU == comm->worst_path ? 2 : GP_STEPS;
         g->slot_bytes = same_gpu_slot_bytes[algorithm][protocol];
-        if (GP_ALGO_FLAT == algorithm && g->channels > 8) {
-            g->channels = 8;
-        }
     } else {
         g->n_slots = GP_STEPS;
         g->slot_bytes = published_bytes[protocol] / GP_STEPS;
+    }
+    if (GP_ALGO_FLAT == algorithm && g->channels > FLAT_MOST_CHANNELS) {
+        g->channels = FLAT_MOST_CHANNELS;
     }
     if (g->channels < params->min_channels) {
         g->channels = params->min_channels;
@@ -98,26 +103,70 @@ static uint64_t set_bytes(const gp_comm_desc_t *comm, uint32_t algorithm, const 
 }
 
 /*
- * This set's share of the cap: all it wishes when the wishes of all sets a communicator can have fit
- * together, else in proportion.
+ * The most one connection set may take. Sets that calls on this communicator can lead to (those of its
+ * selection rule, and the one asked for) share the cap: who wishes little gets it, the others get the
+ * same each.
  */
-static uint64_t share_bytes(const gp_comm_desc_t *comm, const gp_params_t *params,
-                            uint32_t channels, uint64_t mine)
+static uint64_t most_set_bytes(const gp_comm_desc_t *comm, const gp_params_t *params,
+                               uint32_t algorithm, uint32_t protocol, uint32_t channels)
 {
-    uint64_t total = 0;
+    gp_rule_t sets[MOST_SETS + 1];
+    uint64_t wishes[MOST_SETS + 1];
+    uint32_t n = 0, rules = gp_select(comm, params, 0, sets, MOST_SETS);
+    uint64_t left = params->max_fifo_bytes;
+    uint32_t before;
 
-    for (uint32_t a = 0; a < GP_ALGO_CUSTOM; a++) {
-        for (uint32_t p = 0; p < GP_PROTO_COUNT; p++) {
-            gp_conn_geom_t g;
+    sets[rules].algorithm = (uint8_t) algorithm;
+    sets[rules].protocol = (uint8_t) protocol;
+    for (uint32_t i = 0; i <= rules; i++) {
+        gp_conn_geom_t g;
+        int seen = sets[i].algorithm >= GP_ALGO_CUSTOM || sets[i].protocol >= GP_PROTO_COUNT;
 
-            wish(comm, params, a, p, channels, &g);
-            total += set_bytes(comm, a, &g);
+        for (uint32_t k = 0; k < i; k++) {
+            seen |= sets[k].algorithm == sets[i].algorithm && sets[k].protocol == sets[i].protocol;
+        }
+        if (!seen) {
+            wish(comm, params, sets[i].algorithm, sets[i].protocol, channels, &g);
+            wishes[n++] = set_bytes(comm, sets[i].algorithm, &g);
         }
     }
-    if (total <= params->max_fifo_bytes) {
-        return mine;
+    do {
+        before = n;
+        for (uint32_t i = 0; i < n;) {
+            if (wishes[i] <= left / n) {
+                left -= wishes[i];
+                wishes[i] = wishes[--n];
+            } else {
+                i++;
+            }
+        }
+    } while (0 != n && n != before);
+    return 0 != n ? left / n : params->max_fifo_bytes;
+}
+
+/* Make the set fit into most bytes. False when even the least does not. */
+static int fit(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t algorithm,
+               uint32_t protocol, uint64_t most, gp_conn_geom_t *g)
+{
+    uint32_t least_channels = params->min_channels > 1 ? params->min_channels : 1;
+    uint64_t links = most_recv(algorithm, comm->n_ranks);
+    uint64_t good = good_slot_bytes[protocol], least = LEAST_SLOT_BYTES;
+    uint64_t channels, room;
+
+    if (set_bytes(comm, algorithm, g) <= most) {
+        return 1;
     }
-    return (uint64_t) ((double) mine * ((double) params->max_fifo_bytes / (double) total));
+    /* The user's slots are kept as they are. */
+    good = 0 != params->buffer_bytes[protocol] || g->slot_bytes < good ? g->slot_bytes : good;
+    least = 0 != params->buffer_bytes[protocol] || g->slot_bytes < least ? g->slot_bytes : least;
+    channels = most / (links * gp_fifo_recv_block_bytes(g->n_slots, good));
+    channels = channels > 1 ? channels & ~1ull : channels; /* as many of each tree */
+    channels = channels < least_channels ? least_channels : channels;
+    g->channels = channels < g->channels ? (uint32_t) channels : g->channels;
+    room = most / (links * g->channels);
+    room = room > GP_FIFO_SLOTS_OFFSET ? (room - GP_FIFO_SLOTS_OFFSET) / g->n_slots / 256 * 256 : 0;
+    g->slot_bytes = room < g->slot_bytes ? room : g->slot_bytes;
+    return g->slot_bytes >= least;
 }
 
 /* DESIGN 3.2. NULL: allowed; else the rule that forbids it. */
@@ -180,8 +229,8 @@ gp_status_t gp_plan_conn_geom(const gp_comm_desc_t *comm, const gp_params_t *par
                               uint32_t algorithm, uint32_t protocol, gp_conn_geom_t *geom,
                               const char **reason)
 {
-    uint32_t channels, least_channels;
-    uint64_t share;
+    uint32_t channels;
+    uint64_t most;
     gp_conn_geom_t g;
 
     *reason = NULL;
@@ -200,17 +249,10 @@ gp_status_t gp_plan_conn_geom(const gp_comm_desc_t *comm, const gp_params_t *par
         return GP_DECLINED;
     }
     wish(comm, params, algorithm, protocol, channels, &g);
-    share = share_bytes(comm, params, channels, set_bytes(comm, algorithm, &g));
-    least_channels = params->min_channels > 1 ? params->min_channels : 1;
-    while (set_bytes(comm, algorithm, &g) > share) {
-        if (0 == params->buffer_bytes[protocol] && g.slot_bytes / 2 >= LEAST_SLOT_BYTES) {
-            g.slot_bytes = g.slot_bytes / 2 / 256 * 256;
-        } else if (g.channels / 2 >= least_channels) {
-            g.channels /= 2;
-        } else {
-            *reason = "max_fifo_mib: the FIFOs of this algorithm and protocol do not fit";
-            return GP_DECLINED;
-        }
+    most = most_set_bytes(comm, params, algorithm, protocol, channels);
+    if (!fit(comm, params, algorithm, protocol, most, &g)) {
+        *reason = "max_fifo_mib: the FIFOs of this algorithm and protocol do not fit";
+        return GP_DECLINED;
     }
     g.data_bytes = gp_data_bytes((gp_protocol_t) protocol, g.slot_bytes);
     if (0 == g.data_bytes) {

@@ -84,8 +84,8 @@ void gp_params_init(gp_params_t *params);
  * Connection geometry for (algorithm, protocol) on this communicator. Pure. With a user's buffer size B
  * (or the published default when nothing is known of the path) there are GP_STEPS slots of B / GP_STEPS
  * wire bytes; on one shared GPU and on host memory fewer and smaller slots that stay in cache are chosen.
- * Never more FIFO memory on any rank than max_fifo_bytes / (number of sets a communicator can have):
- * first smaller slots, then fewer channels.
+ * All sets that calls on this communicator can lead to stay within max_fifo_bytes on every rank: first
+ * smaller slots, then fewer channels, then the smallest slots; a user's slots are kept.
  * GP_DECLINED with *reason set (static text) when the combination is not allowed here (LL128 rule) or
  * cannot fit (min_channels, co-residency, memory).
  */

@@ -25,6 +25,7 @@ typedef struct gp_ptr_info {
     int is_ipc;          /* peers can map it by CUDA IPC */
     int device;          /* ordinal in this process */
     void *context;       /* CUcontext of the allocation, or NULL */
+    uint64_t buffer_id;  /* of the allocation, never reused in the process */
 } gp_ptr_info_t;
 
 /* This process's GPU, as agreed between ranks. */
@@ -52,6 +53,15 @@ int gp_cuda_compiled(void);
  * current context, and costs well under a microsecond. GP_OK and is_device 0 without a driver.
  */
 gp_status_t gp_cuda_ptr_info(const void *ptr, gp_ptr_info_t *info);
+
+/*
+ * Make sure that what the application's synchronous copies and fills wrote to a device buffer is there
+ * for every stream. CUDA lets cudaMemcpy() from pageable memory return while its last part is still on
+ * the way, ordered only against the default stream. The first time an allocation is seen its memory
+ * operations are made truly synchronous and the default streams are waited for; after that this is free.
+ * Memory for which the driver cannot do so (pools, managed) waits for the default streams each time.
+ */
+gp_status_t gp_cuda_settle(const void *ptr, const gp_ptr_info_t *info);
 
 typedef struct gp_cuda_dev gp_cuda_dev_t;
 

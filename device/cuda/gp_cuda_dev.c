@@ -179,7 +179,9 @@ static gp_status_t gp_dev_load_kernel(gp_cuda_dev_t *dev, uint32_t protocol, uin
     snprintf(name, sizeof(name), "gp_kernel_%s_%s", gp_family_names[family],
              gp_protocol_names[protocol]);
     for (i = 0; i < dev->n_modules && GP_CU_NOT_FOUND == result; ++i) {
-        result = gp_cu.cuModuleGetFunction(&function, dev->modules[i], name);
+        if (0 == strcmp(gp_fatbins[i].name, gp_family_names[family])) { /* one image per family */
+            result = gp_cu.cuModuleGetFunction(&function, dev->modules[i], name);
+        }
     }
     if (GP_CU_SUCCESS != result) {
         gp_log(GP_LOG_ERROR, "CUDA: no kernel %s: %s", name, gp_cu_error_name(result));

@@ -69,6 +69,8 @@ enum {
 enum {
     GP_CU_PTR_CONTEXT = 1,
     GP_CU_PTR_MEMORY_TYPE = 2,
+    GP_CU_PTR_SYNC_MEMOPS = 6,
+    GP_CU_PTR_BUFFER_ID = 7,
     GP_CU_PTR_IS_MANAGED = 8,
     GP_CU_PTR_DEVICE_ORDINAL = 9,
     GP_CU_PTR_IS_IPC_CAPABLE = 10,
@@ -142,6 +144,7 @@ enum {
       (gp_cu_ptr_t dst, unsigned char value, size_t bytes, gp_cu_stream_t stream))                 \
     X(cuPointerGetAttributes, 7000, 1,                                                             \
       (unsigned int n, int *attributes, void **values, gp_cu_ptr_t ptr))                           \
+    X(cuPointerSetAttribute, 6000, 1, (const void *value, int attribute, gp_cu_ptr_t ptr))         \
     X(cuIpcGetMemHandle, 4010, 1, (gp_cu_ipc_handle_t * handle, gp_cu_ptr_t ptr))                  \
     X(cuIpcOpenMemHandle, 11000, 1,                                                                \
       (gp_cu_ptr_t * ptr, gp_cu_ipc_handle_t handle, unsigned int flags))                          \

@@ -29,13 +29,14 @@ static gp_pinned_t *gp_pinned_blocks;
 /* ---- pointer query ------------------------------------------------------------------------------- */
 
 /* Attributes a driver of our oldest version may not know come last, so a shorter query is a prefix. */
-enum { GP_PTR_QUERY_BASIC = 4, GP_PTR_QUERY_ALL = 6 };
+enum { GP_PTR_QUERY_BASIC = 5, GP_PTR_QUERY_ALL = 7 };
 
 gp_status_t gp_cuda_ptr_info(const void *ptr, gp_ptr_info_t *info)
 {
     int attributes[GP_PTR_QUERY_ALL] = {GP_CU_PTR_MEMORY_TYPE, GP_CU_PTR_IS_MANAGED,
                                         GP_CU_PTR_DEVICE_ORDINAL, GP_CU_PTR_CONTEXT,
-                                        GP_CU_PTR_IS_IPC_CAPABLE, GP_CU_PTR_MEMPOOL_HANDLE};
+                                        GP_CU_PTR_BUFFER_ID,      GP_CU_PTR_IS_IPC_CAPABLE,
+                                        GP_CU_PTR_MEMPOOL_HANDLE};
     /* 8 bytes each, although some answers are 4 or 1 bytes wide: never written past. */
     union {
         uint64_t word;
@@ -78,8 +79,9 @@ gp_status_t gp_cuda_ptr_info(const void *ptr, gp_ptr_info_t *info)
     info->is_device = 1;
     info->device = values[2].i32;
     info->context = values[3].pointer;
-    info->is_ipc = 0 != values[4].flag;
-    info->is_async = NULL != values[5].pointer;
+    info->buffer_id = values[4].word;
+    info->is_ipc = 0 != values[5].flag;
+    info->is_async = NULL != values[6].pointer;
     return GP_OK;
 }
 

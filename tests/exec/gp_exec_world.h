@@ -15,7 +15,22 @@
 #define WORLD_MAX_RANKS 16
 #define WORLD_MAX_CHANNELS 4
 
+/* An executor under test. */
+typedef struct world_ops {
+    uint32_t threads; /* of a call's work; 0 on host */
+    gp_status_t (*arena)(gp_arena_t **arena_p);
+    gp_status_t (*create)(uint32_t protocol, const gp_program_t *const *programs, gp_connset_t *set,
+                          void **exec_p);
+    void (*destroy)(void *exec);
+    gp_status_t (*start)(void *exec, const gp_work_t *work);
+    gp_status_t (*progress)(void *exec, int *moved);
+    void (*record)(const void *exec, gp_exec_record_t *record);
+} world_ops_t;
+
+extern const world_ops_t world_host_ops;
+
 typedef struct world_case {
+    const world_ops_t *ops;
     gp_algorithm_t algorithm; /* GP_ALGO_CUSTOM: programs are given */
     gp_protocol_t protocol;
     uint32_t n_ranks;
@@ -30,7 +45,7 @@ typedef struct world {
     world_case_t c;
     gp_program_t *programs[WORLD_MAX_RANKS][WORLD_MAX_CHANNELS];
     gp_connset_t *sets[WORLD_MAX_RANKS];
-    gp_host_exec_t *execs[WORLD_MAX_RANKS];
+    void *execs[WORLD_MAX_RANKS];
     gp_status_t status[WORLD_MAX_RANKS]; /* of the making */
     void *boot;
 } world_t;

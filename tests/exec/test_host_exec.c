@@ -100,7 +100,7 @@ static void combination(gp_algorithm_t algorithm, gp_protocol_t protocol, uint32
                    gated ? " gated" : "");
     for (uint32_t n = 1; n <= 8; n += quick ? 3 : 1) {
         for (uint32_t s = 0; s < 3; s++) {
-            world_case_t c = {algorithm, protocol, n, 1, slots[s], 0, 0, gated};
+            world_case_t c = {&world_host_ops, algorithm, protocol, n, 1, slots[s], 0, 0, gated};
             world_t *w;
 
             c.channels = 1 + (uint32_t) (world_random(&seed) % 3);
@@ -128,7 +128,7 @@ static void combination(gp_algorithm_t algorithm, gp_protocol_t protocol, uint32
 /* A rank that never comes: the others say for what and whom they wait, and can be told to stop. */
 static void abort_case(gp_protocol_t protocol)
 {
-    world_case_t c = {GP_ALGO_RING, protocol, 3, 1, 2, 1024, 100, 0};
+    world_case_t c = {&world_host_ops, GP_ALGO_RING, protocol, 3, 1, 2, 1024, 100, 0};
     world_t *w = world_create(&c, NULL);
     float send[3][300], recv[3][300];
     gp_geom_t geom;
