@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 gp_exec_test_libs = \
+    tests/unit/libgp_random_program.la \
     device/host/libgp_host.la \
     transport/libgp_transport.la \
     planner/libgp_planner.la \
@@ -24,6 +25,7 @@ tests_exec_test_host_exec_flags_SOURCES = \
     device/host/gp_host_reduce.c
 tests_exec_test_host_exec_flags_CPPFLAGS = $(AM_CPPFLAGS) -DGP_LL_FLAG_BITS=5
 tests_exec_test_host_exec_flags_LDADD = \
+    tests/unit/libgp_random_program.la \
     transport/libgp_transport.la \
     planner/libgp_planner.la \
     -lpthread -lrt

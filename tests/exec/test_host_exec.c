@@ -14,6 +14,7 @@
 #include "planner/gp_plan.h"
 #include "tests/exec/gp_exec_world.h"
 #include "tests/lib/gp_tap.h"
+#include "tests/unit/gp_random_program.h"
 
 static int quick;
 
@@ -125,6 +126,40 @@ static void combination(gp_algorithm_t algorithm, gp_protocol_t protocol, uint32
     gp_group_end();
 }
 
+/* Programs that are neither ring nor tree: the executor has no algorithm of its own. */
+static void random_programs(void)
+{
+    for (uint64_t s = 1; s <= (uint64_t) (quick ? 20 : 150); s++) {
+        uint64_t seed = s;
+        gp_program_t *programs[WORLD_MAX_RANKS];
+        world_case_t c = {&world_host_ops, GP_ALGO_CUSTOM, GP_PROTO_LL, 2, 1, 2, 0, 3, 0};
+        world_t *w;
+
+        c.n_ranks = 2 + (uint32_t) (world_random(&seed) % 5);
+        c.n_slots = 2 + (uint32_t) (world_random(&seed) % 3);
+        c.protocol = (gp_protocol_t) (s % GP_PROTO_COUNT);
+        c.slot_bytes = 256 * (1 + world_random(&seed) % 8);
+        if (!gp_check(GP_OK == gp_random_programs(s, c.n_ranks, c.n_slots, programs),
+                      "seed %llu: no programs", (unsigned long long) s)) {
+            continue;
+        }
+        w = world_create(&c, programs);
+        if (!gp_check(NULL != w, "%s seed %llu: cannot be made", world_name(&c),
+                      (unsigned long long) s)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < 6; i++) {
+            gp_type_t type = (gp_type_t) (world_random(&seed) % GP_TYPE_COUNT);
+            gp_op_t op = (gp_op_t) (world_random(&seed) % GP_OP_COUNT);
+
+            if (gp_red_of(type, op).valid) {
+                one_call(w, type, op, pick_count(w, gp_type_bytes(type), &seed), &seed);
+            }
+        }
+        world_destroy(w);
+    }
+}
+
 /* A rank that never comes: the others say for what and whom they wait, and can be told to stop. */
 static void abort_case(gp_protocol_t protocol)
 {
@@ -172,6 +207,9 @@ int main(void)
         }
         combination((gp_algorithm_t) a, GP_PROTO_LL128, 1);
     }
+    gp_group_begin("random programs");
+    random_programs();
+    gp_group_end();
     gp_group_begin("an absent rank is named, and waiting for it can be given up");
     for (uint32_t p = 0; p < GP_PROTO_COUNT; p++) {
         abort_case((gp_protocol_t) p);

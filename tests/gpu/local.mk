@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 gp_gpu_test_libs = \
+    tests/unit/libgp_random_program.la \
     device/host/libgp_host.la \
     device/cuda/libgp_cuda.la \
     transport/libgp_transport.la \

@@ -20,6 +20,7 @@
 #include "planner/gp_plan.h"
 #include "tests/exec/gp_exec_world.h"
 #include "tests/lib/gp_tap.h"
+#include "tests/unit/gp_random_program.h"
 
 #define ROOM_BYTES (2u << 20) /* what the driver rounds allocations to: its end is a buffer's end */
 #define TEST_SECONDS 140
@@ -190,6 +191,41 @@ static void combination(gp_algorithm_t algorithm, gp_protocol_t protocol, uint32
     gp_group_end();
 }
 
+/* Programs that are neither ring nor tree: the executor has no algorithm of its own. */
+static void random_programs(void)
+{
+    for (uint64_t s = 1; s <= (uint64_t) (sanitizer ? 0 : 40); s++) {
+        uint64_t seed = s;
+        gp_program_t *programs[WORLD_MAX_RANKS];
+        world_case_t c = {&cuda_ops, GP_ALGO_CUSTOM, GP_PROTO_LL, 2, 1, 2, 0, 3, 0};
+        world_t *w;
+
+        c.n_ranks = 2 + (uint32_t) (world_random(&seed) % 5);
+        c.n_slots = 2 + (uint32_t) (world_random(&seed) % 3);
+        c.protocol = (gp_protocol_t) (s % GP_PROTO_COUNT);
+        c.slot_bytes = 256 * (1 + world_random(&seed) % 8);
+        if (!gp_check(GP_OK == gp_random_programs(s, c.n_ranks, c.n_slots, programs),
+                      "seed %llu: no programs", (unsigned long long) s)) {
+            continue;
+        }
+        cuda_ops.threads = 512; /* a warp for each stream */
+        w = world_create(&c, programs);
+        if (!gp_check(NULL != w, "%s seed %llu: cannot be made", world_name(&c),
+                      (unsigned long long) s)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < 6; i++) {
+            gp_type_t type = (gp_type_t) (world_random(&seed) % GP_TYPE_COUNT);
+            gp_op_t op = (gp_op_t) (world_random(&seed) % GP_OP_COUNT);
+
+            if (gp_red_of(type, op).valid) {
+                one_call(w, type, op, pick_count(w, gp_type_bytes(type), &seed), &seed);
+            }
+        }
+        world_destroy(w);
+    }
+}
+
 /* Any bits at all: the GPU must make of them what the host executor makes. */
 static void same_bits(gp_algorithm_t algorithm, gp_protocol_t protocol)
 {
@@ -312,6 +348,9 @@ int main(void)
         combination((gp_algorithm_t) a, GP_PROTO_LL128, 1);
     }
     if (!sanitizer) {
+        gp_group_begin("random programs");
+        random_programs();
+        gp_group_end();
         gp_group_begin("NaN, infinity, -0, subnormals: the host executor's bits on all ranks");
         for (uint32_t a = GP_ALGO_RING; a <= GP_ALGO_FLAT; a++) {
             for (uint32_t p = 0; p < GP_PROTO_COUNT; p++) {

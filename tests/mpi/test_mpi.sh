@@ -9,7 +9,10 @@ top=${GP_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$top/tests/lib/gp_tap.sh"
 prog=${GP_TOP_BUILDDIR:-.}/tests/mpi/mpi_cases
 so=${GP_COMPONENT_DIR:?}/mca_coll_gpuproto.so
-[ -f "$so" ] && [ -x "$prog" ] || { echo "Bail out! no $so or no $prog"; exit 99; }
+if [ ! -f "$so" ] || [ ! -x "$prog" ]; then
+    echo "Bail out! no $so or no $prog"
+    exit 99
+fi
 GP_TEST_MEMORY=${GP_TEST_MEMORY:-host}
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -130,7 +133,8 @@ full="1 2 3 4 8"
         says "earlier allreduce on this communicator was given up" "and the next call refuses"
         timeout -k 5 60 "${MPIRUN:-mpirun}" $over -n 3 $on "$prog" killed >"$out" 2>&1 </dev/null
         status=$?
-        [ "$status" != 0 ] && [ "$status" != 124 ] && [ -z "$(ls /dev/shm | grep '^gpuproto-')" ]
+        left=$(find /dev/shm -name 'gpuproto-*' -user "$(id -u)")
+        [ "$status" != 0 ] && [ "$status" != 124 ] && [ -z "$left" ]
         tap_result $? "a killed rank ends the job and leaves no segment"
     fi
 }

@@ -1,3 +1,39 @@
-# tests/unit
+# tests/unit: the planner and the arithmetic, without MPI, GPU or threads.
 #
 # SPDX-License-Identifier: BSD-3-Clause
+
+# Random verified programs, also for the executor tests.
+check_LTLIBRARIES += tests/unit/libgp_random_program.la
+tests_unit_libgp_random_program_la_SOURCES = \
+    tests/unit/gp_random_program.c \
+    tests/unit/gp_random_program.h
+tests_unit_libgp_random_program_la_LIBADD = planner/libgp_planner.la
+
+GP_UNIT_TESTS = \
+    tests/unit/test_chunk \
+    tests/unit/test_plan \
+    tests/unit/test_program \
+    tests/unit/test_random_program \
+    tests/unit/test_reduce \
+    tests/unit/test_types \
+    tests/unit/test_verify
+check_PROGRAMS += $(GP_UNIT_TESTS)
+TESTS += $(GP_UNIT_TESTS)
+
+tests_unit_test_chunk_SOURCES = tests/unit/test_chunk.c
+tests_unit_test_chunk_LDADD = planner/libgp_planner.la
+tests_unit_test_plan_SOURCES = tests/unit/test_plan.c
+tests_unit_test_plan_LDADD = planner/libgp_planner.la
+tests_unit_test_program_SOURCES = tests/unit/test_program.c
+tests_unit_test_program_LDADD = planner/libgp_planner.la
+tests_unit_test_random_program_SOURCES = tests/unit/test_random_program.c
+tests_unit_test_random_program_LDADD = tests/unit/libgp_random_program.la
+tests_unit_test_reduce_SOURCES = tests/unit/test_reduce.c
+tests_unit_test_reduce_LDADD = -lm
+tests_unit_test_types_SOURCES = tests/unit/test_types.c
+tests_unit_test_verify_SOURCES = tests/unit/gp_edit_program.h tests/unit/test_verify.c
+tests_unit_test_verify_LDADD = tests/unit/libgp_random_program.la
+
+# Needs contrib/gpuproto_info, which "make check" has built by then.
+dist_check_SCRIPTS += tests/unit/test_info.sh
+TESTS += tests/unit/test_info.sh
