@@ -17,6 +17,10 @@ contrib_gpuproto_perf_SOURCES = \
 contrib_gpuproto_perf_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 contrib_gpuproto_perf_LDADD = $(MPI_LIBS)
 
+bin_PROGRAMS += contrib/gpuproto_info
+contrib_gpuproto_info_SOURCES = contrib/gpuproto_info.c
+contrib_gpuproto_info_LDADD = planner/libgp_planner.la
+
 dist_noinst_SCRIPTS += \
     contrib/check.sh \
     contrib/gpu-check.sh \

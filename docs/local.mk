@@ -6,4 +6,5 @@ dist_doc_DATA += \
     README.md \
     NEWS \
     docs/hacking.md \
+    docs/planner.md \
     docs/testing.md

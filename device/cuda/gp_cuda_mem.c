@@ -315,6 +315,7 @@ gp_status_t gp_cuda_copy(void *dst, const void *src, size_t bytes)
  */
 static gp_status_t gp_any_prim(gp_cuda_prim_t **prim_p)
 {
+    gp_cu_context_t ctx = NULL;
     gp_cu_device_t device = 0;
     int i;
 
@@ -326,7 +327,8 @@ static gp_status_t gp_any_prim(gp_cuda_prim_t **prim_p)
         *prim_p = &gp_prims[i];
         return GP_OK;
     }
-    if (GP_CU_SUCCESS != gp_cu.cuCtxGetDevice(&device)) {
+    if (GP_CU_SUCCESS != gp_cu.cuCtxGetCurrent(&ctx) || NULL == ctx
+        || GP_CU_SUCCESS != gp_cu.cuCtxGetDevice(&device)) {
         device = 0;
     }
     return gp_cuda_prim_get(device, prim_p); /* a CUdevice is the ordinal */

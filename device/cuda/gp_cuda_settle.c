@@ -35,7 +35,8 @@ gp_status_t gp_cuda_settle(const void *ptr, const gp_ptr_info_t *info)
     gp_status_t status;
     int pushed;
 
-    if (!info->is_device || (0 != info->buffer_id && gp_load_relaxed_u64(entry) == info->buffer_id)) {
+    if (!info->is_device
+        || (0 != info->buffer_id && gp_load_relaxed_u64(entry) == info->buffer_id)) {
         return GP_OK;
     }
     if (NULL == ctx) { /* pool memory belongs to a device, not to a context */

@@ -123,12 +123,14 @@ static void one_call(world_t *w, gp_type_t type, gp_op_t op, uint64_t count, uin
         while (i < ROOM_BYTES && (0xa5 == host[i] || (i >= at && i < at + bytes))) {
             i++;
         }
-        gp_check(0 == bad && ROOM_BYTES == i,
-                 "%s %s %s count %llu rank %u%s%s seed %llu: %llu wrong, first at %llu; byte %zu of "
-                 "the room (buffer at %zu) written", world_name(&w->c), gp_type_name(type),
-                 gp_op_name(op), (unsigned long long) count, r, in_place ? " in place" : "",
-                 at_end ? " at the end" : "", (unsigned long long) data_seed,
-                 (unsigned long long) bad, (unsigned long long) bad_at, i, at);
+        gp_check(
+            0 == bad && ROOM_BYTES == i,
+            "%s %s %s count %llu rank %u%s%s seed %llu: %llu wrong, first at %llu; byte %zu of "
+            "the room (buffer at %zu) written",
+            world_name(&w->c), gp_type_name(type), gp_op_name(op), (unsigned long long) count, r,
+            in_place ? " in place" : "", at_end ? " at the end" : "",
+            (unsigned long long) data_seed, (unsigned long long) bad, (unsigned long long) bad_at,
+            i, at);
     }
     if (GP_OK == status) {
         gp_exec_record_t record;
@@ -208,7 +210,7 @@ static void random_programs(void)
                       "seed %llu: no programs", (unsigned long long) s)) {
             continue;
         }
-        cuda_ops.threads = 512; /* a warp for each stream */
+        cuda_ops.threads = 320; /* every protocol allows it; several warps for each stream */
         w = world_create(&c, programs);
         if (!gp_check(NULL != w, "%s seed %llu: cannot be made", world_name(&c),
                       (unsigned long long) s)) {
@@ -259,7 +261,10 @@ static void same_bits(gp_algorithm_t algorithm, gp_protocol_t protocol)
                     uint64_t x = world_random(&seed);
 
                     /* Exponents of all ones and of all zeros often. */
-                    in[r][i] = x & 0x100 ? (unsigned char) x : x & 0x200 ? 0x7f : x & 0x400 ? 0 : 0xff;
+                    in[r][i] = x & 0x100 ? (unsigned char) x
+                             : x & 0x200 ? 0x7f
+                             : x & 0x400 ? 0
+                                         : 0xff;
                 }
                 sends[r] = in[r];
                 recvs[r] = host_out[r];
@@ -275,7 +280,8 @@ static void same_bits(gp_algorithm_t algorithm, gp_protocol_t protocol)
                 size_t i = 0;
 
                 need(GP_OK == gp_cuda_copy(cuda_out, room[r][1], COUNT * elem), "get");
-                while (i < COUNT * elem && cuda_out[i] == host_out[0][i] && host_out[r][i] == cuda_out[i]) {
+                while (i < COUNT * elem && cuda_out[i] == host_out[0][i]
+                       && host_out[r][i] == cuda_out[i]) {
                     i++;
                 }
                 gp_check(COUNT * elem == i, "%s %s %s rank %u: element %zu differs",

@@ -96,13 +96,14 @@ int main(void)
         in[i] = (char) (i * 7 + i / 256);
     }
     memset(out, 0, sizeof(out));
-    gp_ok(GP_OK == gp_cuda_host_alloc(sizeof(in), &pinned) && GP_OK == gp_cuda_copy(pinned, in, 1000)
-              && GP_OK == gp_cuda_copy((void *) (uintptr_t) device, pinned, 1000)
-              && GP_OK == gp_cuda_copy((void *) (uintptr_t) pool, (void *) (uintptr_t) device, 1000)
-              && GP_OK == gp_cuda_copy((void *) (uintptr_t) managed, (void *) (uintptr_t) pool, 1000)
-              && GP_OK == gp_cuda_copy(out, (void *) (uintptr_t) managed, 1000)
-              && 0 == memcmp(in, out, 1000),
-          "copies between all kinds, without a current context");
+    gp_ok(
+        GP_OK == gp_cuda_host_alloc(sizeof(in), &pinned) && GP_OK == gp_cuda_copy(pinned, in, 1000)
+            && GP_OK == gp_cuda_copy((void *) (uintptr_t) device, pinned, 1000)
+            && GP_OK == gp_cuda_copy((void *) (uintptr_t) pool, (void *) (uintptr_t) device, 1000)
+            && GP_OK == gp_cuda_copy((void *) (uintptr_t) managed, (void *) (uintptr_t) pool, 1000)
+            && GP_OK == gp_cuda_copy(out, (void *) (uintptr_t) managed, 1000)
+            && 0 == memcmp(in, out, 1000),
+        "copies between all kinds, without a current context");
     ((int (*)(void **)) entry("cuCtxGetCurrent"))(&now);
     gp_ok(NULL == now, "the current context was not changed");
     gp_cuda_host_free(pinned);

@@ -130,6 +130,31 @@ static void test_published(void)
     }
 }
 
+/* Slots hold whole lines, LL128 slots whole pairs of lines. */
+static void test_odd_buffers(void)
+{
+    const char *reason;
+    gp_conn_geom_t g;
+
+    gp_group_begin("buffer sizes of any number of bytes: whole lines");
+    for (uint64_t bytes = 8192; bytes < 20000; bytes += 37) {
+        for (uint32_t p = 0; p < GP_PROTO_COUNT; p++) {
+            gp_comm_desc_t comm = one_gpu(4);
+            gp_params_t params = no_wishes();
+            uint64_t line = GP_PROTO_LL128 == p ? 256 : 128;
+
+            params.buffer_bytes[p] = bytes;
+            gp_check(GP_OK == gp_plan_conn_geom(&comm, &params, GP_ALGO_RING, p, &g, &reason)
+                         && bytes / 8 / line * line == g.slot_bytes && 0 == g.data_bytes % 16
+                         && gp_wire_bytes((gp_protocol_t) p, g.data_bytes) <= g.slot_bytes,
+                     "%s, %llu bytes: slots of %llu wire, %llu data bytes", gp_protocol_name(p),
+                     (unsigned long long) bytes, (unsigned long long) g.slot_bytes,
+                     (unsigned long long) g.data_bytes);
+        }
+    }
+    gp_group_end();
+}
+
 static void test_one_gpu(void)
 {
     static const uint32_t channels[][2] = {{1, 64}, {2, 64}, {3, 42}, {4, 32}, {8, 16},
@@ -191,10 +216,12 @@ static void test_ll128_rule(void)
     gp_params_t params = no_wishes();
     gp_comm_desc_t comm;
 
-    gp_group_begin("LL128: allowed by path and capability, refused with the rule, forced if unsafe");
+    gp_group_begin(
+        "LL128: allowed by path and capability, refused with the rule, forced if unsafe");
     for (uint32_t path = 0; path < GP_PATH_COUNT; path++) {
-        static const uint32_t capabilities[][2] = {{90, 90}, {80, 80}, {70, 70}, {61, 61}, {60, 90},
-                                                   {80, 90}, {90, 100}, {100, 120}, {70, 75}};
+        static const uint32_t capabilities[][2] = {{90, 90},  {80, 80},   {70, 70},
+                                                   {61, 61},  {60, 90},   {80, 90},
+                                                   {90, 100}, {100, 120}, {70, 75}};
 
         for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++) {
             uint32_t low = capabilities[i][0], high = capabilities[i][1];
@@ -275,7 +302,8 @@ static void test_refusals(void)
     gp_check(GP_DECLINED == gp_plan_make(&comm, &params, 1, GP_TYPE_C32, GP_OP_MAX, &plan, &reason)
                  && NULL != reason,
              "complex maximum");
-    gp_check(GP_ERR_INVALID == gp_plan_make(&comm, &params, 0, GP_TYPE_I32, GP_OP_SUM, &plan, &reason),
+    gp_check(GP_ERR_INVALID
+                 == gp_plan_make(&comm, &params, 0, GP_TYPE_I32, GP_OP_SUM, &plan, &reason),
              "count 0");
     gp_check(GP_ERR_INVALID
                  == gp_plan_make(&comm, &params, UINT64_MAX / 8, GP_TYPE_C64, GP_OP_SUM, &plan,
@@ -288,7 +316,8 @@ static void test_refusals(void)
     comm = gpus(4, GP_PATH_PCIE);
     params = no_wishes();
     params.protocol = GP_PROTO_LL128;
-    gp_check(GP_DECLINED == gp_plan_make(&comm, &params, 1000, GP_TYPE_F32, GP_OP_SUM, &plan, &reason)
+    gp_check(GP_DECLINED
+                     == gp_plan_make(&comm, &params, 1000, GP_TYPE_F32, GP_OP_SUM, &plan, &reason)
                  && NULL != strstr(reason, "ll128: a path"),
              "forced LL128 on PCIe");
     gp_group_end();
@@ -311,9 +340,10 @@ static void test_forcing(void)
         params.protocol = (int32_t) below(4) - 1;
         params.threads = below(2) ? 64 * (1 + (uint32_t) below(5)) : 0;
         params.max_channels = below(2) ? 1 + (uint32_t) below(12) : 0;
-        params.min_channels = 0 != params.max_channels && below(2)
-                                  ? 1 + (uint32_t) below(params.max_channels < 8 ? params.max_channels
-                                                                                 : 8) : 0;
+        params.min_channels =
+            0 != params.max_channels && below(2)
+                ? 1 + (uint32_t) below(params.max_channels < 8 ? params.max_channels : 8)
+                : 0;
         status = gp_plan_make(&comm, &params, count, GP_TYPE_F32, GP_OP_SUM, &plan, &reason);
         if (!gp_check(GP_OK == status, "ranks %u executor %u count %llu: %s", comm.n_ranks,
                       comm.executor, (unsigned long long) count, NULL != reason ? reason : "")) {
@@ -357,7 +387,8 @@ static void test_auto(void)
     gp_plan_t plan;
     uint32_t last = 0;
 
-    gp_group_begin("auto: small calls take few hops and LL, large ones Ring Simple and all channels");
+    gp_group_begin(
+        "auto: small calls take few hops and LL, large ones Ring Simple and all channels");
     for (uint32_t n = 2; n <= 64; n++) {
         gp_comm_desc_t kinds[3];
 
@@ -376,14 +407,24 @@ static void test_auto(void)
                      plan.geom.channels, plan.threads);
             gp_check(GP_ALGO_FLAT != plan.algorithm || n <= 8, "flat for %u ranks", n);
             plan = plan_of(&kinds[k], &params, 1024 * MI);
-            gp_check(GP_OK == gp_plan_conn_geom(&kinds[k], &params, GP_ALGO_RING, GP_PROTO_SIMPLE, &g,
-                                                &reason)
+            gp_check(GP_OK
+                             == gp_plan_conn_geom(&kinds[k], &params, GP_ALGO_RING, GP_PROTO_SIMPLE,
+                                                  &g, &reason)
                          && GP_PROTO_SIMPLE == plan.protocol && GP_ALGO_RING == plan.algorithm
                          && plan.geom.channels == g.channels && plan.threads == g.threads,
                      "kind %d, %u ranks, 1 GiB: %s/%s, %u channels", k, n,
                      gp_algorithm_name(plan.algorithm), gp_protocol_name(plan.protocol),
                      plan.geom.channels);
         }
+    }
+    gp_group_end();
+    gp_group_begin("a size limit belongs to the row that names it");
+    for (uint64_t bytes = 4; bytes <= 64 * KI; bytes += 4) {
+        gp_plan_t next = plan_of(&comm, &params, bytes + 4);
+
+        plan = plan_of(&comm, &params, bytes);
+        gp_check(0 == strcmp(plan.reason, next.reason) || 0 == bytes % KI,
+                 "the rule changes behind %llu bytes", (unsigned long long) bytes);
     }
     gp_group_end();
     gp_group_begin("auto, 4 ranks on one GPU: channels grow with the size, as measured");
@@ -397,7 +438,8 @@ static void test_auto(void)
         last = plan.geom.channels;
         gp_check(bytes > KI || last <= 2, "1 KiB: %u channels", last);
         gp_check(bytes != 64 * KI || (last >= 16 && last <= 32), "64 KiB: %u channels", last);
-        gp_check(bytes < MI || 32 == last, "%llu bytes: %u channels", (unsigned long long) bytes, last);
+        gp_check(bytes < MI || 32 == last, "%llu bytes: %u channels", (unsigned long long) bytes,
+                 last);
     }
     params.protocol = GP_PROTO_SIMPLE;
     plan = plan_of(&comm, &params, 64 * KI);
@@ -414,11 +456,13 @@ static void test_auto(void)
         gp_check(GP_PROTO_LL128 != plan.protocol, "pcie, %llu bytes", (unsigned long long) bytes);
     }
     plan = plan_of(&comm, &params, 2 * MI);
-    gp_check(GP_PROTO_LL128 == plan.protocol, "one GPU, 2 MiB: %s", gp_protocol_name(plan.protocol));
+    gp_check(GP_PROTO_LL128 == plan.protocol, "one GPU, 2 MiB: %s",
+             gp_protocol_name(plan.protocol));
     params.algorithm = GP_ALGO_TREE; /* a refused protocol leaves a forced algorithm */
     comm = gpus(4, GP_PATH_PCIE);
     plan = plan_of(&comm, &params, 2 * MI);
-    gp_check(GP_ALGO_TREE == plan.algorithm && GP_PROTO_SIMPLE == plan.protocol, "pcie, forced tree");
+    gp_check(GP_ALGO_TREE == plan.algorithm && GP_PROTO_SIMPLE == plan.protocol,
+             "pcie, forced tree");
     gp_group_end();
 }
 
@@ -458,9 +502,14 @@ static uint64_t fifo_bytes(const gp_comm_desc_t *comm, const gp_params_t *params
 
         if (GP_OK == gp_plan_make(comm, params, count, GP_TYPE_U8, GP_OP_SUM, &plan, &reason)
             && 0 == have[plan.algorithm][plan.protocol]++) {
-            if (GP_OK != gp_plan_conn_geom(comm, params, plan.algorithm, plan.protocol, &g, &reason)) {
+            if (GP_OK
+                != gp_plan_conn_geom(comm, params, plan.algorithm, plan.protocol, &g, &reason)) {
                 gp_bail_out("planned without connections: %s", reason);
             }
+            gp_check(g.channels >= params->min_channels
+                         && plan.geom.channels >= params->min_channels,
+                     "channels %u of %u, at least %u wanted", plan.geom.channels, g.channels,
+                     params->min_channels);
             total += set_bytes(comm, &g, (gp_algorithm_t) plan.algorithm);
         }
     }
@@ -486,8 +535,9 @@ static void test_cap(void)
             params.buffer_bytes[below(GP_PROTO_COUNT)] = 1ull << (12 + below(12));
         }
         bytes = fifo_bytes(&comm, &params);
-        gp_check(bytes <= params.max_fifo_bytes, "ranks %u path %s executor %u min %u: %llu of %llu",
-                 comm.n_ranks, gp_path_name(comm.worst_path), comm.executor, params.min_channels,
+        gp_check(bytes <= params.max_fifo_bytes,
+                 "ranks %u path %s executor %u min %u: %llu of %llu", comm.n_ranks,
+                 gp_path_name(comm.worst_path), comm.executor, params.min_channels,
                  (unsigned long long) bytes, (unsigned long long) params.max_fifo_bytes);
     }
     gp_group_end();
@@ -563,7 +613,8 @@ static void test_chunks(void)
     params.algorithm = GP_ALGO_RING;
     params.protocol = GP_PROTO_LL;
     params.max_channels = 1;
-    gp_group_begin("chunks: a ring's small call uses all its chunks, a last loop is divided evenly");
+    gp_group_begin(
+        "chunks: a ring's small call uses all its chunks, a last loop is divided evenly");
     for (uint64_t bytes = 64; bytes <= 128 * KI; bytes += 64) {
         plan = plan_of(&comm, &params, bytes);
         gp_check(1 == plan.geom.loops && 4 == plan.geom.n_chunks
@@ -572,11 +623,19 @@ static void test_chunks(void)
                  (unsigned long long) plan.geom.chunk_elems * 4);
     }
     plan = plan_of(&comm, &params, 128 * KI + 64);
-    gp_check(2 == plan.geom.loops && 8192 == plan.geom.chunk_elems && 4 == plan.geom.last_chunk_elems,
+    gp_check(2 == plan.geom.loops && 8192 == plan.geom.chunk_elems
+                 && 4 == plan.geom.last_chunk_elems,
              "128 KiB + 64: %llu loops of %llu, last %llu", (unsigned long long) plan.geom.loops,
              (unsigned long long) plan.geom.chunk_elems,
              (unsigned long long) plan.geom.last_chunk_elems);
     gp_group_end();
+    params.algorithm = GP_ALGO_TREE;
+    params.protocol = GP_PROTO_SIMPLE;
+    plan = plan_of(&comm, &params, 8);
+    gp_ok(1 == plan.geom.loops && 4 == plan.geom.chunk_elems, "a tiny tree call: one small chunk");
+    plan = plan_of(&comm, &params, 64 * KI);
+    gp_ok(4 == plan.geom.loops && 4096 == plan.geom.chunk_elems,
+          "a tree call on one channel with Simple: four chunks in flight");
 }
 
 int main(void)
@@ -584,6 +643,7 @@ int main(void)
     gp_tap_begin();
     test_names();
     test_published();
+    test_odd_buffers();
     test_one_gpu();
     test_ll128_rule();
     test_refusals();

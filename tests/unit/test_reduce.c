@@ -73,8 +73,8 @@ static void check_int(uint32_t rop, uint64_t a, uint64_t b, uint32_t bits)
 {
     uint64_t got = reduced_int(rop, a, b, bits), want = expected_int(rop, a, b, bits);
 
-    gp_check(got == want, "%u bits, rop %u: 0x%llx with 0x%llx gives 0x%llx, want 0x%llx", bits, rop,
-             (unsigned long long) a, (unsigned long long) b, (unsigned long long) got,
+    gp_check(got == want, "%u bits, rop %u: 0x%llx with 0x%llx gives 0x%llx, want 0x%llx", bits,
+             rop, (unsigned long long) a, (unsigned long long) b, (unsigned long long) got,
              (unsigned long long) want);
 }
 
@@ -278,8 +278,8 @@ static void check_half(const half_t *h, uint32_t rop, uint16_t a, uint16_t b)
 {
     uint16_t got = h->reduce(rop, a, b), want = expected_half(h, rop, a, b);
 
-    gp_check(got == want, "%s rop %u: 0x%04x with 0x%04x gives 0x%04x, want 0x%04x", h->name, rop, a,
-             b, got, want);
+    gp_check(got == want, "%s rop %u: 0x%04x with 0x%04x gives 0x%04x, want 0x%04x", h->name, rop,
+             a, b, got, want);
 }
 
 static void test_half_arithmetic(const half_t *h)
@@ -287,7 +287,8 @@ static void test_half_arithmetic(const half_t *h)
     const uint16_t edges[] = {0, 1, 2, 0x3ff, 0x400, 0x7f, 0x80, 0x3c00, 0x3f80, h->infinity,
                               (uint16_t) (h->infinity - 1), (uint16_t) (h->infinity + 1), 0x7fff};
 
-    gp_group_begin("%s sum, product, minimum, maximum: all values with edges, random pairs", h->name);
+    gp_group_begin("%s sum, product, minimum, maximum: all values with edges, random pairs",
+                   h->name);
     for (uint32_t rop = GP_ROP_SUM; rop <= GP_ROP_MAX; rop++) {
         for (uint32_t a = 0; a < 65536; a++) {
             for (size_t e = 0; e < sizeof(edges) / sizeof(edges[0]); e++) {
@@ -362,8 +363,8 @@ static void check_f32(uint32_t rop, uint32_t a, uint32_t b)
         ? sum_or_product_f32(rop, a, b)
         : (uint32_t) expected_extremum(rop, a, b, isnan(x), isnan(y), F32_NAN, 32);
 
-    gp_check(got == want, "f32 rop %u: 0x%08x with 0x%08x gives 0x%08x, want 0x%08x", rop, a, b, got,
-             want);
+    gp_check(got == want, "f32 rop %u: 0x%08x with 0x%08x gives 0x%08x, want 0x%08x", rop, a, b,
+             got, want);
 }
 
 static void check_f64(uint32_t rop, uint64_t a, uint64_t b)
@@ -374,8 +375,8 @@ static void check_f64(uint32_t rop, uint64_t a, uint64_t b)
         ? sum_or_product_f64(rop, a, b)
         : expected_extremum(rop, a, b, isnan(x), isnan(y), F64_NAN, 64);
 
-    gp_check(got == want, "f64 rop %u: 0x%016llx with 0x%016llx gives 0x%016llx, want 0x%016llx", rop,
-             (unsigned long long) a, (unsigned long long) b, (unsigned long long) got,
+    gp_check(got == want, "f64 rop %u: 0x%016llx with 0x%016llx gives 0x%016llx, want 0x%016llx",
+             rop, (unsigned long long) a, (unsigned long long) b, (unsigned long long) got,
              (unsigned long long) want);
 }
 
@@ -395,9 +396,11 @@ static void test_floats(void)
             check_f32(rop, (uint32_t) a, (uint32_t) b);
             check_f64(rop, a, b);
             /* Same sign and exponent or opposite: carries, ties, cancellation. */
-            b = (b & 0x000fffffffffffffull) | ((a ^ (b >> 1 & 1ull << 63)) & ~0x000fffffffffffffull);
+            b = (b & 0x000fffffffffffffull)
+              | ((a ^ (b >> 1 & 1ull << 63)) & ~0x000fffffffffffffull);
             check_f64(rop, a, b);
-            check_f32(rop, (uint32_t) (a >> 32), (uint32_t) (b >> 32) ^ ((uint32_t) b & 0x1ffffffu));
+            check_f32(rop, (uint32_t) (a >> 32),
+                      (uint32_t) (b >> 32) ^ ((uint32_t) b & 0x1ffffffu));
         }
     }
     gp_group_end();

@@ -14,7 +14,8 @@ typedef struct row {
     gp_type_t type;
     uint32_t bytes;
     gp_family_t family;
-    const char *ops; /* s sum, p product, n/x unsigned or float extrema, N/X signed, & | ^ bits, a o e logical */
+    /* s sum, p product, n/x unsigned or float extrema, N/X signed, bits, a o e logical */
+    const char *ops;
 } row_t;
 
 static const row_t rows[] = {

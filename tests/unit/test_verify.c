@@ -206,6 +206,14 @@ static void test_expressions(void)
     text_case(2, 2, TEXTS("c0 o s1 c1 o s1 c0 o r1 ! c1 o r1 !",
                           "c1 o s0 c0 o s0 c0 r0 o ! c1 r0 o !"),
               8, "chunk 1 is sent, chunk 0 expected", "chunks exchanged on the way");
+    text_case(2, 1, TEXTS("c0 o s1 c0 o r1 !", "c0 o s0 c0 o r0 !"), 8, "another order",
+              "0 + 1 at one rank, 1 + 0 at the other");
+    text_case(2, 1, TEXTS("c0 o o r1 s1 !", "c0 o s0 c0 r0 !"), 8, "own input twice",
+              "own twice in a step");
+    text_case(2, 1, TEXTS("c0 o r1 r1 s1 !", "c0 o s0 c0 o s0 c0 r0 !"), 8,
+              "names the receive link to rank 1 twice", "a step that receives twice from one peer");
+    text_case(2, 1, TEXTS("c0 o r1 s1 s1 !", "c0 o s0 c0 r0 c0 r0 !"), 8,
+              "names the send link to rank 1 twice", "a step that sends twice to one peer");
 }
 
 /* Two ranks that send k chunks before they receive any: k slots and not one less. */
@@ -247,6 +255,8 @@ static void test_slots(void)
 
 static void test_in_place(void)
 {
+    text_case(2, 1, TEXTS("c0 o s1 c0 o s1 | c0 r1 !", "c0 r0 c0 r0 o s0 !"), 1, NULL,
+              "read twice by a stream, ordered by what its second step sends: proven");
     text_case(2, 1, TEXTS("c0 o s1 | c0 o r1 !", "c0 o s0 c0 r0 o !"), 8, "in place: rank 0",
               "sent by one stream, overwritten by another that nothing orders");
     text_case(2, 1, TEXTS("c0 o r1 ! c0 o s1", "c0 o s0 c0 r0 o !"), 8, "in place: rank 0",
@@ -440,9 +450,14 @@ static void test_faults(void)
 static void test_links(void)
 {
     gp_program_t *p;
+    gp_edit_t e;
     char reason[300];
     set_t s;
 
+    text_case(3, 1, TEXTS("c0 o r1 s1 !", "c0 o s0 c0 r0 !", "c0 r1 !"), 8,
+              "which does not send to it", "a receive link without its sender");
+    text_case(2, 1, TEXTS("c0 o s1 c0 o s1 c0 r1 !", "c0 r0 o s0 !"), 8,
+              "sends 2 times a loop to rank 1, which receives 1 times", "a value nobody takes");
     gp_group_begin("links: exchanged peers, doubled peers, a step in two streams, arguments");
     emit_set(&s, GP_ALGO_TREE, 4, 0, 1);
     for (uint32_t r = 0; r < 4; r++) {
@@ -481,7 +496,13 @@ static void test_links(void)
     refused(&s, "is in two streams", "a link in two streams");
     p->streams[1].first = 2;
     p->streams[1].count++;
-    refused(&s, "is in two streams", "a step in two streams");
+    refused(&s, "step 2 is in two streams", "a step in two streams");
+    free_set(&s);
+    emit_set(&s, GP_ALGO_RING, 4, 0, 1);
+    gp_thaw(s.p[1], &e);
+    e.recv[e.n_recv++] = 3;
+    replace(&s, &e);
+    refused(&s, "0 uses stated", "a link that no step uses");
     free_set(&s);
     emit_set(&s, GP_ALGO_RING, 3, 0, 1);
     gp_check(GP_ERR_INVALID == verify(&s, 0, 1, reason, sizeof(reason)), "no slots");
