@@ -6,5 +6,7 @@ dist_doc_DATA += \
     README.md \
     NEWS \
     docs/hacking.md \
+    docs/performance.md \
     docs/planner.md \
+    docs/protocols.md \
     docs/testing.md

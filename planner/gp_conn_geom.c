@@ -30,10 +30,10 @@ static const uint64_t same_gpu_slot_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
     [GP_ALGO_FLAT] = {32768, 16384, 65536},
 };
 
-/* Wire bytes of a slot in host memory, four slots: a connection stays in a core's L2. */
+/* Wire bytes of a slot in host memory, eight slots: long enough copies, and far enough ahead. */
 static const uint64_t host_slot_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
-    [GP_ALGO_RING] = {16384, 65536, 65536},
-    [GP_ALGO_TREE] = {16384, 65536, 65536},
+    [GP_ALGO_RING] = {16384, 65536, 131072},
+    [GP_ALGO_TREE] = {16384, 65536, 131072},
     [GP_ALGO_FLAT] = {8192, 32768, 32768},
 };
 
@@ -76,7 +76,7 @@ static void wish(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t
         g->n_slots = GP_STEPS;
         g->slot_bytes = user / GP_STEPS;
     } else if (GP_EXEC_HOST == comm->executor && GP_PATH_HOST >= comm->worst_path) {
-        g->n_slots = 4;
+        g->n_slots = GP_STEPS;
         g->slot_bytes = host_slot_bytes[algorithm][protocol];
     } else if (GP_PATH_SELF_GPU == comm->worst_path || GP_ALGO_FLAT == algorithm) {
         /* Flat is for small calls: N - 1 connections of the published size would eat the cap. */
