@@ -252,7 +252,7 @@ static int show_plan(const args_t *a)
     int declined = 0;
 
     for (uint64_t bytes = first; bytes <= last; bytes *= 2) {
-        uint64_t count = bytes / elem_bytes;
+        uint64_t count = bytes / elem_bytes, whole_bytes = count * elem_bytes;
         const char *reason = NULL;
         char text[512];
         gp_plan_t plan;
@@ -260,7 +260,7 @@ static int show_plan(const args_t *a)
         if (0 == count) {
             continue;
         }
-        printf("bytes=%llu type=%s op=%s ", (unsigned long long) (count * elem_bytes),
+        printf("bytes=%llu type=%s op=%s ", (unsigned long long) whole_bytes,
                gp_type_name(a->type), gp_op_name(a->op));
         if (GP_OK == gp_plan_make(&a->comm, &a->params, count, a->type, a->op, &plan, &reason)) {
             gp_plan_print(&plan, text, sizeof(text));

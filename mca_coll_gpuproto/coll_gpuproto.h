@@ -17,6 +17,8 @@
 #include "opal/util/output.h"
 #include "opal/util/show_help.h"
 
+#include "mca_coll_gpuproto/coll_gpuproto_compat.h"
+
 #include "device/cuda/gp_cuda.h"
 #include "device/host/gp_host.h"
 #include "device/proto/gp_log.h"
@@ -30,7 +32,7 @@ enum { MCA_COLL_GPUPROTO_HOST_AUTO = -1 };
 
 /* Parameters as read; bad values were reported and replaced by defaults. */
 typedef struct mca_coll_gpuproto_component {
-    mca_coll_base_component_2_0_0_t super;
+    mca_coll_gpuproto_base_component_t super;
     int priority;
     bool complete_selection;
     bool enabled;           /* false: wrong release or switched off; then we never take a slot */
@@ -61,7 +63,10 @@ typedef struct mca_coll_gpuproto_component {
 
 OMPI_DECLSPEC extern mca_coll_gpuproto_component_t mca_coll_gpuproto_component;
 
-/* Counters and the last call, read through MPI_T. Written by the thread that makes the call. */
+/*
+ * Counters and the last call, read through MPI_T. Written by the thread that makes the call; with
+ * MPI_THREAD_MULTIPLE counters are added to atomically, and "the last call" is one of the last.
+ */
 typedef struct mca_coll_gpuproto_stats {
     unsigned long long calls;      /* run by gpuproto */
     unsigned long long host_calls; /* of these by the host executor */
@@ -77,6 +82,12 @@ typedef struct mca_coll_gpuproto_stats {
 
 extern mca_coll_gpuproto_stats_t mca_coll_gpuproto_stats;
 
+/* Atomic only where a second thread may be counting. */
+static inline void mca_coll_gpuproto_count(unsigned long long *counter)
+{
+    (void) OPAL_THREAD_ADD_FETCH64((void *) counter, 1);
+}
+
 /* All connections of one (class, algorithm, protocol) of one communicator, and who runs them. */
 typedef struct mca_coll_gpuproto_set {
     gp_conn_geom_t geom;
@@ -91,7 +102,7 @@ typedef enum mca_coll_gpuproto_state {
     MCA_COLL_GPUPROTO_UNKNOWN,  /* not agreed yet */
     MCA_COLL_GPUPROTO_OURS,
     MCA_COLL_GPUPROTO_DECLINED, /* by agreement, for the life of the communicator */
-    MCA_COLL_GPUPROTO_FAILED    /* a call was aborted: FIFOs are in an unknown state */
+    MCA_COLL_GPUPROTO_FAILED    /* a wait was given up: FIFOs are in an unknown state */
 } mca_coll_gpuproto_state_t;
 
 /* A planned call. */
@@ -124,6 +135,7 @@ typedef struct mca_coll_gpuproto_class {
     mca_coll_gpuproto_entry_t cache[MCA_COLL_GPUPROTO_CACHE];
     void *bounce[2];            /* device memory for send and receive buffers we cannot reach */
     size_t bounce_bytes[2];
+    bool told_failed;           /* the user knows that calls cannot run any more */
     char reason[160];           /* of DECLINED or FAILED */
 } mca_coll_gpuproto_class_t;
 
@@ -135,6 +147,7 @@ typedef struct mca_coll_gpuproto_module {
     gp_params_t params;
     bool eligible;              /* more than one rank, intra-communicator, all ranks have gpuproto */
     bool checked;               /* presence of all ranks was looked up */
+    char reason[160];           /* why not eligible */
     unsigned long long seq;     /* calls on this communicator */
     mca_coll_gpuproto_class_t classes[MCA_COLL_GPUPROTO_CLASSES];
 } mca_coll_gpuproto_module_t;
@@ -157,7 +170,9 @@ bool mca_coll_gpuproto_is_named(void);
 
 /* coll_gpuproto_presence.c: who has gpuproto with the same parameters. */
 void mca_coll_gpuproto_publish(void);
-bool mca_coll_gpuproto_all_present(struct ompi_communicator_t *comm, char *reason, size_t bytes);
+/* If false: *absent is the rank that is not like us, equal on all ranks that are alike. */
+bool mca_coll_gpuproto_all_present(struct ompi_communicator_t *comm, char *reason, size_t bytes,
+                                   int *absent);
 
 /* coll_gpuproto_agree.c: collective; sets cls->state to OURS or DECLINED, equally on all ranks. */
 int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
@@ -165,7 +180,10 @@ int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cla
 /* A bootstrap over the communicator's own nonblocking allgather. */
 void mca_coll_gpuproto_boot(mca_coll_gpuproto_module_t *m, gp_boot_t *boot);
 
-/* coll_gpuproto_sets.c: collective at first use of (algorithm, protocol). */
+/*
+ * coll_gpuproto_sets.c: collective at first use of (algorithm, protocol). OMPI_ERR_NOT_SUPPORTED on all
+ * ranks when it cannot be made; OMPI_ERR_TIMEOUT when this rank gave up waiting for the others.
+ */
 int mca_coll_gpuproto_set_get(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
                               uint32_t algorithm, uint32_t protocol,
                               mca_coll_gpuproto_set_t **set_p, const char **reason);
@@ -194,10 +212,10 @@ int mca_coll_gpuproto_watch(mca_coll_gpuproto_watch_t *watch, struct ompi_commun
 void mca_coll_gpuproto_describe_wait(const gp_wait_info_t *info, char *text, size_t bytes);
 
 /* coll_gpuproto_trace.c */
+/* record NULL: the call was declined, `reason` says why. */
 void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m, const gp_exec_record_t *record,
-                             const mca_coll_gpuproto_entry_t *entry, const char *op_name,
-                             const char *type_name, size_t count, size_t bytes,
-                             const char *reason);
+                             const struct ompi_datatype_t *dtype, const struct ompi_op_t *op,
+                             size_t count, const char *reason);
 /* A help text for the user, on stderr. The caller sees to it that not every rank says the same. */
 void mca_coll_gpuproto_say(const char *topic, ...);
 void mca_coll_gpuproto_log_sink(gp_log_level_t level, const char *text);

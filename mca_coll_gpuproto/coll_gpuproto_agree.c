@@ -37,38 +37,54 @@ typedef struct record {
     char reason[96];        /* of a rank that cannot */
 } record_t;
 
-/* Allgather of bytes through the nonblocking collective of whoever else serves this communicator. */
+/*
+ * Allgather of bytes through the nonblocking collective of whoever else serves this communicator. The
+ * request cannot be taken back when the time is up, so it works on memory of its own, which is then
+ * left to it.
+ */
 static gp_status_t boot_allgather(void *ctx, const void *send, void *recv, size_t bytes)
 {
     mca_coll_gpuproto_module_t *m = ctx;
     mca_coll_gpuproto_watch_t watch = {0};
     struct ompi_communicator_t *comm = m->comm;
+    size_t n = (size_t) ompi_comm_size(comm);
+    gp_status_t status = GP_OK;
     ompi_request_t *request;
+    char *own; /* n records, then the one that is sent */
     int done = 0;
     int rc;
 
     if (NULL == comm->c_coll->coll_iallgather) {
         return GP_ERR_UNSUPPORTED;
     }
-    rc = comm->c_coll->coll_iallgather(send, (int) bytes, &ompi_mpi_byte.dt, recv, (int) bytes,
-                                       &ompi_mpi_byte.dt, comm, &request,
+    own = malloc((n + 1) * bytes);
+    if (NULL == own) {
+        gp_log(GP_LOG_ERROR, "set-up exchange: out of host memory");
+        return GP_ERR_NO_MEMORY;
+    }
+    memcpy(own + n * bytes, send, bytes);
+    rc = comm->c_coll->coll_iallgather(own + n * bytes, (int) bytes, &ompi_mpi_byte.dt, own,
+                                       (int) bytes, &ompi_mpi_byte.dt, comm, &request,
                                        comm->c_coll->coll_iallgather_module);
     for (uint32_t polls = 0; OMPI_SUCCESS == rc; polls++) {
         rc = ompi_request_test(&request, &done, MPI_STATUS_IGNORE);
         if (done) {
             break;
         }
-        if (0 == polls % 1024) {
-            /* The request cannot be taken back: report, and go on waiting. */
-            (void) mca_coll_gpuproto_watch(&watch, comm, "setting up: waiting for all ranks", NULL);
+        if (0 == polls % 1024
+            && mca_coll_gpuproto_watch(&watch, comm, "setting up: all ranks are needed", NULL)) {
+            return GP_ERR_ABORTED;
         }
     }
-    if (OMPI_SUCCESS != rc) {
+    if (OMPI_SUCCESS == rc) {
+        memcpy(recv, own, n * bytes);
+    } else {
         gp_log(GP_LOG_ERROR, "communicator %u: the set-up exchange failed (%d)",
-               ompi_comm_get_cid(comm), rc);
-        return GP_ERR_PEER;
+               mca_coll_gpuproto_cid(comm), rc);
+        status = GP_ERR_PEER;
     }
-    return GP_OK;
+    free(own);
+    return status;
 }
 
 void mca_coll_gpuproto_boot(mca_coll_gpuproto_module_t *m, gp_boot_t *boot)
@@ -134,7 +150,7 @@ static void fill_record(mca_coll_gpuproto_class_t *cls, int device, record_t *r)
     r->able = 1;
     r->class_id = (uint32_t) cls->id;
     r->host = host_hash();
-    r->local_procs = 1 + (uint32_t) ompi_process_info.num_local_peers;
+    r->local_procs = 1 + mca_coll_gpuproto_local_peers();
     r->cores = cores > 0 ? (uint32_t) cores : 1;
     r->threads = ompi_mpi_thread_multiple;
     r->has_gpu = GP_OK == gp_cuda_driver();
@@ -201,7 +217,7 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
             snprintf(reason, bytes, "rank 0 and rank %u are on different hosts", i);
             return false;
         }
-        if (n > r[i].cores) {
+        if (n > r[i].cores || r[i].local_procs > r[i].cores) {
             d->oversubscribed = 1;
         }
     }
@@ -265,7 +281,13 @@ int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cla
     status = boot.allgather(boot.ctx, &mine, all, sizeof(mine));
     if (GP_OK != status) {
         free(all);
-        return OMPI_ERROR;
+        if (GP_ERR_ABORTED == status) {
+            cls->state = MCA_COLL_GPUPROTO_FAILED;
+            snprintf(cls->reason, sizeof(cls->reason), "all ranks to enter their first call");
+            mca_coll_gpuproto_say("call failed", mca_coll_gpuproto_cid(m->comm),
+                                  ompi_comm_rank(m->comm), cls->reason, (int) status);
+        }
+        return MPI_ERR_OTHER;
     }
     cls->state = MCA_COLL_GPUPROTO_OURS;
     if (!describe(all, n, cls, cls->reason, sizeof(cls->reason))) {
@@ -280,7 +302,7 @@ int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cla
         && (MCA_COLL_GPUPROTO_CLASS_DEVICE == cls->id
             || 1 == mca_coll_gpuproto_component.host_buffers_value)) {
         told = true;
-        mca_coll_gpuproto_say("declined", ompi_comm_get_cid(m->comm),
+        mca_coll_gpuproto_say("declined", mca_coll_gpuproto_cid(m->comm),
                        cls->reason);
     }
     free(all);

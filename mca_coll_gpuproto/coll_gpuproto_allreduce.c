@@ -15,8 +15,12 @@
 /* Polls without any progress between two looks at Open MPI's progress, and at the clock. */
 #define POLLS_PER_PROGRESS 2048u
 #define POLLS_PER_WATCH 65536u
-/* With more ranks than cores the peer may need our core: these few polls, then give it away. */
+/*
+ * With more ranks than cores the peer may need our core: these few polls, then give it away. Each time
+ * may take a time slice, so the clock is looked at sooner.
+ */
 #define POLLS_PER_YIELD 16u
+#define POLLS_PER_WATCH_YIELD 2048u
 
 mca_coll_gpuproto_stats_t mca_coll_gpuproto_stats = {
     .last_algorithm = -1,
@@ -34,19 +38,21 @@ static inline const void *send_of(const void *sbuf, const void *rbuf)
 /* Not ours: the previous component, through host memory where it could not read the buffers. */
 static int decline(mca_coll_gpuproto_module_t *m, const void *sbuf, void *rbuf, int count,
                    struct ompi_datatype_t *dtype, struct ompi_op_t *op,
-                   struct ompi_communicator_t *comm)
+                   struct ompi_communicator_t *comm, const char *reason)
 {
     gp_ptr_info_t s = {0}, r = {0};
 
-    mca_coll_gpuproto_stats.declined++;
-    if (GP_OK == gp_cuda_driver()) {
-        if (MPI_IN_PLACE != sbuf && GP_OK != gp_cuda_ptr_info(sbuf, &s)) {
-            return OMPI_ERROR;
-        }
-        if (GP_OK != gp_cuda_ptr_info(rbuf, &r)) {
-            return OMPI_ERROR;
-        }
-        if (GP_OK != gp_cuda_settle(sbuf, &s) || GP_OK != gp_cuda_settle(rbuf, &r)) {
+    mca_coll_gpuproto_count(&mca_coll_gpuproto_stats.declined);
+    if (OPAL_UNLIKELY(mca_coll_gpuproto_component.trace)) {
+        mca_coll_gpuproto_trace(m, NULL, dtype, op, (size_t) count, reason);
+    }
+    if (count > 0 && GP_OK == gp_cuda_driver()) {
+        /* A derived type's data may begin elsewhere than the buffer (MPI_BOTTOM: far away). */
+        ptrdiff_t lb = dtype->super.true_lb;
+        const char *in = (const char *) send_of(sbuf, rbuf) + lb, *out = (const char *) rbuf + lb;
+
+        if (GP_OK != gp_cuda_ptr_info(in, &s) || GP_OK != gp_cuda_ptr_info(out, &r)
+            || GP_OK != gp_cuda_settle(in, &s) || GP_OK != gp_cuda_settle(out, &r)) {
             return OMPI_ERROR;
         }
         if (s.is_device || r.is_device) {
@@ -55,6 +61,17 @@ static int decline(mca_coll_gpuproto_module_t *m, const void *sbuf, void *rbuf, 
         }
     }
     return m->prev_allreduce(sbuf, rbuf, count, dtype, op, comm, m->prev_allreduce_module);
+}
+
+/* The communicator cannot be used any more: ranks or FIFOs are in the middle of something. */
+static int give_up(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
+                   const char *waited_for, gp_status_t status)
+{
+    cls->state = MCA_COLL_GPUPROTO_FAILED;
+    snprintf(cls->reason, sizeof(cls->reason), "%s", waited_for);
+    mca_coll_gpuproto_say("call failed", mca_coll_gpuproto_cid(m->comm), ompi_comm_rank(m->comm),
+                          waited_for, (int) status);
+    return MPI_ERR_OTHER;
 }
 
 static uint32_t cache_slot(size_t count, const void *dtype, const void *op)
@@ -93,14 +110,15 @@ static int plan_entry(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *
             e->declined = reason;
             cls->state = MCA_COLL_GPUPROTO_DECLINED;
             snprintf(cls->reason, sizeof(cls->reason), "%s", reason);
+        } else if (OMPI_ERR_TIMEOUT == rc) {
+            return give_up(m, cls, "all ranks to make connections", GP_ERR_ABORTED);
         } else if (OMPI_SUCCESS != rc) {
             return rc;
         }
     }
     if (NULL != e->declined && told != e->declined && 0 == ompi_comm_rank(m->comm)) {
         told = e->declined; /* once per reason, not per size */
-        mca_coll_gpuproto_say("declined", ompi_comm_get_cid(m->comm),
-                       e->declined);
+        mca_coll_gpuproto_say("declined", mca_coll_gpuproto_cid(m->comm), e->declined);
     }
     e->set = set;
     e->count = count;
@@ -109,24 +127,20 @@ static int plan_entry(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *
     return OMPI_SUCCESS;
 }
 
-/* The communicator cannot be used any more: FIFOs are in the middle of a call. */
 static int fail(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
                 const gp_wait_info_t *info, gp_status_t status)
 {
     char text[128];
 
-    cls->state = MCA_COLL_GPUPROTO_FAILED;
     mca_coll_gpuproto_describe_wait(info, text, sizeof(text));
-    snprintf(cls->reason, sizeof(cls->reason), "%s", text);
-    mca_coll_gpuproto_say("call failed", ompi_comm_get_cid(m->comm),
-                   ompi_comm_rank(m->comm), text, (int) status);
-    return MPI_ERR_OTHER;
+    return give_up(m, cls, text, status);
 }
 
 static int run_host(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
                     mca_coll_gpuproto_entry_t *e, const gp_work_t *work, gp_exec_record_t *record)
 {
     gp_host_exec_t *exec = e->set->host;
+    const uint32_t per_watch = cls->yield ? POLLS_PER_WATCH_YIELD : POLLS_PER_WATCH;
     mca_coll_gpuproto_watch_t watch = {0};
     gp_wait_info_t info;
     uint32_t idle = 0;
@@ -140,7 +154,11 @@ static int run_host(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
             break;
         }
         status = GP_OK;
-        idle = moved ? 1 : idle + 1;
+        if (moved) {
+            idle = 0;
+            watch.start_s = 0; /* the clock counts from the last thing that happened */
+        }
+        idle++;
         gp_cpu_relax();
         if (cls->yield && 0 == idle % POLLS_PER_YIELD) {
             sched_yield();
@@ -148,7 +166,7 @@ static int run_host(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
         if (0 == idle % POLLS_PER_PROGRESS) {
             opal_progress();
             gp_host_exec_waits_for(exec, &info);
-            if (0 == idle % POLLS_PER_WATCH
+            if (0 == idle % per_watch
                 && mca_coll_gpuproto_watch(&watch, m->comm, "host executor", &info)) {
                 gp_host_exec_abort(exec);
                 status = GP_ERR_ABORTED;
@@ -167,6 +185,7 @@ static int run_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
                     mca_coll_gpuproto_entry_t *e, const gp_work_t *work, gp_exec_record_t *record)
 {
     gp_cuda_exec_t *exec = e->set->cuda;
+    const uint32_t per_watch = cls->yield ? POLLS_PER_WATCH_YIELD : POLLS_PER_WATCH;
     mca_coll_gpuproto_watch_t watch = {0};
     gp_wait_info_t info;
     uint32_t idle = 0;
@@ -186,7 +205,7 @@ static int run_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
         if (0 == idle % POLLS_PER_PROGRESS) {
             opal_progress();
             gp_cuda_exec_waits_for(exec, &info);
-            if (0 == idle % POLLS_PER_WATCH
+            if (0 == idle % per_watch
                 && mca_coll_gpuproto_watch(&watch, m->comm, "CUDA executor", &info)) {
                 gp_cuda_exec_abort(exec);
                 status = GP_ERR_ABORTED;
@@ -263,12 +282,12 @@ static void count_call(mca_coll_gpuproto_class_t *cls, const gp_exec_record_t *r
 {
     mca_coll_gpuproto_stats_t *st = &mca_coll_gpuproto_stats;
 
-    st->calls++;
+    mca_coll_gpuproto_count(&st->calls);
     if (MCA_COLL_GPUPROTO_CLASS_HOST == cls->id) {
-        st->host_calls++;
+        mca_coll_gpuproto_count(&st->host_calls);
         st->last_executor = GP_EXEC_HOST;
     } else {
-        st->cuda_calls++;
+        mca_coll_gpuproto_count(&st->cuda_calls);
         st->last_executor = GP_EXEC_CUDA;
     }
     st->last_algorithm = (int) record->algorithm;
@@ -281,20 +300,23 @@ static void count_call(mca_coll_gpuproto_class_t *cls, const gp_exec_record_t *r
 static bool class_wanted(mca_coll_gpuproto_module_t *m, const mca_coll_gpuproto_class_t *cls)
 {
     const mca_coll_gpuproto_component_t *c = &mca_coll_gpuproto_component;
+    int rank = ompi_comm_rank(m->comm), absent = 0;
 
     if (MCA_COLL_GPUPROTO_CLASS_HOST == cls->id
         && !(1 == c->host_buffers_value || (GP_AUTO == c->host_buffers_value && c->named))) {
         return false;
     }
     if (!m->checked) {
-        char reason[160];
+        static bool told;
 
         m->checked = true;
-        if (!mca_coll_gpuproto_all_present(m->comm, reason, sizeof(reason))) {
+        if (!mca_coll_gpuproto_all_present(m->comm, m->reason, sizeof(m->reason), &absent)) {
             m->eligible = false;
-            opal_output_verbose(1, ompi_coll_base_framework.framework_output,
-                                "coll/gpuproto: communicator %u: declined: %s",
-                                ompi_comm_get_cid(m->comm), reason);
+            /* Rank 0 tells the user; if it is the absent one, the next. */
+            if (!told && rank == (0 == absent)) {
+                told = true;
+                mca_coll_gpuproto_say("declined", mca_coll_gpuproto_cid(m->comm), m->reason);
+            }
         }
     }
     return m->eligible;
@@ -312,8 +334,9 @@ int mca_coll_gpuproto_allreduce(const void *sbuf, void *rbuf, int count,
     gp_work_t work;
     int rc;
 
+    m->seq++;
     if (!m->eligible || count <= 0) {
-        return decline(m, sbuf, rbuf, count, dtype, op, comm);
+        return decline(m, sbuf, rbuf, count, dtype, op, comm, m->eligible ? "empty" : m->reason);
     }
     if (GP_OK == gp_cuda_driver()) {
         if (GP_OK != gp_cuda_ptr_info(send_of(sbuf, rbuf), &s)
@@ -327,7 +350,8 @@ int mca_coll_gpuproto_allreduce(const void *sbuf, void *rbuf, int count,
     if (MCA_COLL_GPUPROTO_OURS != cls->state) {
         if (MCA_COLL_GPUPROTO_UNKNOWN == cls->state) {
             if (!class_wanted(m, cls)) {
-                return decline(m, sbuf, rbuf, count, dtype, op, comm);
+                return decline(m, sbuf, rbuf, count, dtype, op, comm,
+                               m->eligible ? "host buffers (host_buffers)" : m->reason);
             }
             rc = mca_coll_gpuproto_agree(m, cls, r.is_device ? r.device : s.device);
             if (OMPI_SUCCESS != rc) {
@@ -335,12 +359,14 @@ int mca_coll_gpuproto_allreduce(const void *sbuf, void *rbuf, int count,
             }
         }
         if (MCA_COLL_GPUPROTO_FAILED == cls->state) {
-            mca_coll_gpuproto_say("still failed", ompi_comm_get_cid(comm),
-                           cls->reason);
+            if (!cls->told_failed) {
+                cls->told_failed = true;
+                mca_coll_gpuproto_say("still failed", mca_coll_gpuproto_cid(comm), cls->reason);
+            }
             return MPI_ERR_OTHER;
         }
         if (MCA_COLL_GPUPROTO_DECLINED == cls->state) {
-            return decline(m, sbuf, rbuf, count, dtype, op, comm);
+            return decline(m, sbuf, rbuf, count, dtype, op, comm, cls->reason);
         }
     }
     e = &cls->cache[cache_slot((size_t) count, dtype, op)];
@@ -350,13 +376,8 @@ int mca_coll_gpuproto_allreduce(const void *sbuf, void *rbuf, int count,
             return rc;
         }
     }
-    m->seq++;
     if (OPAL_UNLIKELY(NULL == e->set)) {
-        if (mca_coll_gpuproto_component.trace) {
-            mca_coll_gpuproto_trace(m, NULL, e, op->o_name, dtype->name, (size_t) count,
-                                    (size_t) count * dtype->super.size, e->declined);
-        }
-        return decline(m, sbuf, rbuf, count, dtype, op, comm);
+        return decline(m, sbuf, rbuf, count, dtype, op, comm, e->declined);
     }
     work.geom = e->plan.geom;
     work.red = e->plan.red;
@@ -376,8 +397,7 @@ int mca_coll_gpuproto_allreduce(const void *sbuf, void *rbuf, int count,
     }
     count_call(cls, &record);
     if (OPAL_UNLIKELY(mca_coll_gpuproto_component.trace)) {
-        mca_coll_gpuproto_trace(m, &record, e, op->o_name, dtype->name, (size_t) count,
-                                (size_t) count * dtype->super.size, e->plan.reason);
+        mca_coll_gpuproto_trace(m, &record, dtype, op, (size_t) count, e->plan.reason);
     }
     return OMPI_SUCCESS;
 }

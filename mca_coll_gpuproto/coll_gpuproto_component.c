@@ -26,14 +26,14 @@ static int close_component(void);
 mca_coll_gpuproto_component_t mca_coll_gpuproto_component = {
     .super = {
         .collm_version = {
-            MCA_COLL_BASE_VERSION_2_0_0,
+            MCA_COLL_GPUPROTO_COLL_VERSION,
             .mca_component_name = "gpuproto",
             MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
             .mca_open_component = open_component,
             .mca_close_component = close_component,
             .mca_register_component_params = register_params,
         },
-        .collm_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
+        .collm_data = {.param_field = MCA_BASE_METADATA_PARAM_NONE},
         .collm_init_query = mca_coll_gpuproto_init_query,
         .collm_comm_query = mca_coll_gpuproto_comm_query,
     },
@@ -108,13 +108,13 @@ static unsigned long long hash_params(void)
 {
     char text[512];
     unsigned long long h = 14695981039346656037ull;
-    int n = snprintf(text, sizeof(text), "%d %d %d %d %d %d %d %d %llu %llu %llu %d %d %d",
+    int n = snprintf(text, sizeof(text), "%d %d %d %d %d %d %d %d %llu %llu %llu %d %d %d %d",
                      COMPONENT->algorithm_value, COMPONENT->protocol_value,
                      COMPONENT->executor_value, COMPONENT->host_buffers_value,
                      COMPONENT->min_channels, COMPONENT->max_channels, COMPONENT->threads,
                      COMPONENT->ll128_unsafe, COMPONENT->buffsize, COMPONENT->ll_buffsize,
                      COMPONENT->ll128_buffsize, COMPONENT->max_fifo_mib, (int) COMPONENT->named,
-                     (int) COMPONENT->enabled);
+                     (int) COMPONENT->enabled, COMPONENT->priority);
 
     for (int i = 0; i < n && i < (int) sizeof(text); i++) {
         h = (h ^ (unsigned char) text[i]) * 1099511628211ull;
@@ -255,9 +255,11 @@ static bool right_release(void)
 #endif
     if (NULL == at) {
         loaded[strcspn(loaded, ",\n")] = '\0';
-        opal_output(
-            0, "coll/gpuproto was built for Open MPI %d.%d.%d and is not used by this one (%s)",
-            OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION, loaded);
+        if (0 == OPAL_PROC_MY_NAME.vpid) {
+            opal_output(
+                0, "coll/gpuproto was built for Open MPI %d.%d.%d and is not used by this one (%s)",
+                OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION, loaded);
+        }
         return false;
     }
     return true;

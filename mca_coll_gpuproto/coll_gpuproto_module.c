@@ -9,6 +9,7 @@
  */
 #include "mca_coll_gpuproto/coll_gpuproto.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void construct(mca_coll_gpuproto_module_t *m)
@@ -89,6 +90,10 @@ mca_coll_base_module_t *mca_coll_gpuproto_comm_query(struct ompi_communicator_t 
     }
     /* One rank and inter-communicators are taken too: their device buffers must be staged. */
     m->eligible = !OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) > 1;
+    if (!m->eligible) {
+        snprintf(m->reason, sizeof(m->reason), "%s",
+                 OMPI_COMM_IS_INTER(comm) ? "inter-communicator" : "one rank");
+    }
     set_params(&m->params);
     m->super.coll_module_enable = module_enable;
     m->super.coll_allreduce = mca_coll_gpuproto_allreduce;

@@ -15,7 +15,6 @@
 
 #include "ompi/group/group.h"
 #include "ompi/proc/proc.h"
-#include "opal/mca/pmix/pmix.h"
 
 #include "mca_coll_gpuproto/coll_gpuproto_build.h"
 
@@ -33,15 +32,17 @@ void mca_coll_gpuproto_publish(void)
     char line[128];
     int rc;
 
-    if (NULL == opal_pmix.put) {
+    if (!mca_coll_gpuproto_in_job()) {
         return; /* not in an MPI job */
     }
     my_line(line, sizeof(line));
-    OPAL_MODEX_SEND_VALUE(rc, OPAL_PMIX_GLOBAL, PRESENCE_KEY, line, OPAL_STRING);
+    OPAL_MODEX_SEND_VALUE(rc, MCA_COLL_GPUPROTO_GLOBAL, PRESENCE_KEY, line,
+                          MCA_COLL_GPUPROTO_STRING);
     (void) rc; /* unpublished is absent: all ranks decline together */
 }
 
-bool mca_coll_gpuproto_all_present(struct ompi_communicator_t *comm, char *reason, size_t bytes)
+bool mca_coll_gpuproto_all_present(struct ompi_communicator_t *comm, char *reason, size_t bytes,
+                                   int *absent)
 {
     char mine[128];
     int n = ompi_comm_size(comm);
@@ -56,13 +57,15 @@ bool mca_coll_gpuproto_all_present(struct ompi_communicator_t *comm, char *reaso
         if (i == ompi_comm_rank(comm)) {
             continue;
         }
+        *absent = i;
         /* A peer that is not connected yet is known by name only. */
         ompi_proc_t *proc = ompi_group_get_proc_ptr_raw(comm->c_local_group, i);
         name = ompi_proc_is_sentinel(proc) ? ompi_proc_sentinel_to_name((uintptr_t) proc)
                                            : proc->super.proc_name;
-        OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, PRESENCE_KEY, &name, &line, OPAL_STRING);
+        OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, PRESENCE_KEY, &name, &line, MCA_COLL_GPUPROTO_STRING);
         if (OPAL_SUCCESS != rc || NULL == line) {
-            OPAL_MODEX_RECV_VALUE_IMMEDIATE(rc, PRESENCE_KEY, &name, &line, OPAL_STRING);
+            OPAL_MODEX_RECV_VALUE_IMMEDIATE(rc, PRESENCE_KEY, &name, &line,
+                                            MCA_COLL_GPUPROTO_STRING);
         }
         if (OPAL_SUCCESS != rc || NULL == line) {
             snprintf(reason, bytes, "rank %d has not loaded gpuproto", i);

@@ -12,7 +12,6 @@
 
 #include "device/proto/gp_simple.h"
 
-
 #define DRAIN_SECONDS 5.0
 
 /* Programs of peers, emitted while a set is being connected. */
@@ -57,8 +56,8 @@ static double seconds(void)
     return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
 }
 
-/* Have the peers freed everything this rank ever sent them? */
-static bool drained(const mca_coll_gpuproto_class_t *cls, const mca_coll_gpuproto_set_t *set)
+/* Have the peers freed everything this rank ever sent them? 1: yes, 0: not yet, -1: nobody can tell. */
+static int drained(const mca_coll_gpuproto_class_t *cls, const mca_coll_gpuproto_set_t *set)
 {
     for (uint32_t c = 0; c < set->geom.channels; c++) {
         for (uint32_t i = 0; i < set->conns->n_send[c]; i++) {
@@ -69,14 +68,14 @@ static bool drained(const mca_coll_gpuproto_class_t *cls, const mca_coll_gpuprot
                 head = gp_load_acquire_u64(set->conns->send[c][i].head);
             } else if (GP_OK
                        != gp_cuda_copy(&head, set->conns->send[c][i].head, sizeof(head))) {
-                return false;
+                return -1; /* the context is gone, as after a device reset before MPI_Finalize */
             }
             if (head != want) {
-                return false;
+                return 0;
             }
         }
     }
-    return true;
+    return 1;
 }
 
 static void set_destroy(const mca_coll_gpuproto_class_t *cls, mca_coll_gpuproto_set_t *set)
@@ -86,14 +85,12 @@ static void set_destroy(const mca_coll_gpuproto_class_t *cls, mca_coll_gpuproto_
     if (NULL != set->conns && !quarantine && NULL != set->loops) {
         /* A slower peer may still owe heads: they are written into our memory. */
         double end = seconds() + DRAIN_SECONDS;
+        int is_drained;
 
-        while (!drained(cls, set)) {
-            if (seconds() > end) {
-                quarantine = 1;
-                break;
-            }
+        while (0 == (is_drained = drained(cls, set)) && seconds() <= end) {
             sched_yield();
         }
+        quarantine = 1 != is_drained;
     }
     gp_host_exec_destroy(set->host);
     if (NULL != set->cuda) {
@@ -211,13 +208,16 @@ int mca_coll_gpuproto_set_get(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_c
         mca_coll_gpuproto_boot(m, &boot);
         mine = status;
         all = calloc(boot.n_ranks, sizeof(*all));
-        if (NULL == all || GP_OK != boot.allgather(boot.ctx, &mine, all, sizeof(mine))) {
-            status = GP_ERR_PEER;
-        }
-        for (uint32_t i = 0; NULL != all && i < boot.n_ranks; i++) {
-            status = GP_OK != all[i] ? GP_ERR_PEER : status;
+        status = NULL == all ? GP_ERR_NO_MEMORY
+                             : boot.allgather(boot.ctx, &mine, all, sizeof(mine));
+        for (uint32_t i = 0; GP_OK == status && i < boot.n_ranks; i++) {
+            status = GP_OK != all[i] ? GP_ERR_PEER : GP_OK;
         }
         free(all);
+    }
+    if (GP_ERR_ABORTED == status) {
+        set_destroy(cls, set);
+        return OMPI_ERR_TIMEOUT;
     }
     if (GP_OK != status) {
         *reason = "connections could not be made (the message before says why)";

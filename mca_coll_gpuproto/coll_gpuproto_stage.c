@@ -54,7 +54,7 @@ int mca_coll_gpuproto_stage(mca_coll_gpuproto_module_t *m, const void *sbuf, boo
     void *r = rbuf;
     int rc = OMPI_SUCCESS;
 
-    mca_coll_gpuproto_stats.staged++;
+    mca_coll_gpuproto_count(&mca_coll_gpuproto_stats.staged);
     if (sbuf_device && !in_place) {
         rc = grow(&bufs[0], span + 1);
         if (OMPI_SUCCESS == rc

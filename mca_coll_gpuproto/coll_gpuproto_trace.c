@@ -10,26 +10,25 @@
 #include <stdlib.h>
 
 void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m, const gp_exec_record_t *record,
-                             const mca_coll_gpuproto_entry_t *entry, const char *op_name,
-                             const char *type_name, size_t count, size_t bytes, const char *reason)
+                             const struct ompi_datatype_t *dtype, const struct ompi_op_t *op,
+                             size_t count, const char *reason)
 {
+    char what[320];
+
+    snprintf(what, sizeof(what), "rank=%d comm=%u seq=%llu op=%s type=%s count=%zu bytes=%zu",
+             ompi_comm_rank(m->comm), mca_coll_gpuproto_cid(m->comm), m->seq, op->o_name,
+             dtype->name, count, count * dtype->super.size);
     if (NULL == record) {
-        fprintf(stderr,
-                "gpuproto-trace rank=%d comm=%u seq=%llu op=%s type=%s count=%zu bytes=%zu "
-                "declined reason=\"%s\"\n",
-                ompi_comm_rank(m->comm), ompi_comm_get_cid(m->comm), m->seq, op_name, type_name,
-                count, bytes, NULL != reason ? reason : "");
+        fprintf(stderr, "gpuproto-trace %s declined reason=\"%s\"\n", what, reason);
         return;
     }
-    fprintf(
-        stderr,
-        "gpuproto-trace rank=%d comm=%u seq=%llu op=%s type=%s count=%zu bytes=%zu algorithm=%s "
-        "protocol=%s channels=%u threads=%u chunk=%llu loops=%llu executor=%s reason=\"%s\"\n",
-        ompi_comm_rank(m->comm), ompi_comm_get_cid(m->comm), m->seq, op_name, type_name, count,
-        bytes, gp_algorithm_name(record->algorithm), gp_protocol_name(record->protocol),
-        record->channels, record->threads, (unsigned long long) record->chunk_elems,
-        (unsigned long long) record->loops, gp_executor_name(entry->plan.executor),
-        NULL != reason ? reason : "");
+    fprintf(stderr,
+            "gpuproto-trace %s algorithm=%s protocol=%s channels=%u threads=%u chunk=%llu "
+            "loops=%llu executor=%s reason=\"%s\"\n",
+            what, gp_algorithm_name(record->algorithm), gp_protocol_name(record->protocol),
+            record->channels, record->threads, (unsigned long long) record->chunk_elems,
+            (unsigned long long) record->loops,
+            gp_executor_name((uint32_t) mca_coll_gpuproto_stats.last_executor), reason);
 }
 
 /*

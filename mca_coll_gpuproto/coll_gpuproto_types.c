@@ -73,9 +73,7 @@ static bool map_type(const struct ompi_datatype_t *dtype, gp_type_t *type)
     case OMPI_OP_BASE_TYPE_REAL4:
     case OMPI_OP_BASE_TYPE_REAL8:
     case OMPI_OP_BASE_TYPE_DOUBLE_PRECISION:
-#if defined(OMPI_OP_BASE_TYPE_SHORT_FLOAT)
-    case OMPI_OP_BASE_TYPE_SHORT_FLOAT:
-#endif
+    MCA_COLL_GPUPROTO_CASE_SHORT_FLOAT
         return real_of(bytes, type);
     case OMPI_OP_BASE_TYPE_C_FLOAT_COMPLEX:
         *type = GP_TYPE_C32;

@@ -49,7 +49,7 @@ int mca_coll_gpuproto_watch(mca_coll_gpuproto_watch_t *watch, struct ompi_commun
 
         mca_coll_gpuproto_describe_wait(info, text, sizeof(text));
         opal_output(0, "coll/gpuproto: communicator %u, rank %d, %s: waiting for %.0f s: %s",
-                    ompi_comm_get_cid(comm), ompi_comm_rank(comm), what, now - watch->start_s,
+                    mca_coll_gpuproto_cid(comm), ompi_comm_rank(comm), what, now - watch->start_s,
                     text);
         watch->next_warn_s = now + 10.0 * c->warn_after;
     }

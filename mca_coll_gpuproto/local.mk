@@ -11,6 +11,7 @@ mca_coll_gpuproto_libgp_coll_la_SOURCES = \
     mca_coll_gpuproto/coll_gpuproto_allreduce.c \
     mca_coll_gpuproto/coll_gpuproto_build.c \
     mca_coll_gpuproto/coll_gpuproto_build.h \
+    mca_coll_gpuproto/coll_gpuproto_compat.h \
     mca_coll_gpuproto/coll_gpuproto_component.c \
     mca_coll_gpuproto/coll_gpuproto_module.c \
     mca_coll_gpuproto/coll_gpuproto_presence.c \
@@ -21,7 +22,10 @@ mca_coll_gpuproto_libgp_coll_la_SOURCES = \
     mca_coll_gpuproto/coll_gpuproto_trace.c \
     mca_coll_gpuproto/coll_gpuproto_types.c \
     mca_coll_gpuproto/coll_gpuproto_watch.c \
-    mca_coll_gpuproto/compat/ompi/mpi/fortran/base/fint_2_int.h
+    mca_coll_gpuproto/compat/ompi/mpi/fortran/base/fint_2_int.h \
+    mca_coll_gpuproto/compat/opal/mca/threads/pthreads/threads_pthreads_mutex.h \
+    mca_coll_gpuproto/compat/opal/mca/threads/pthreads/threads_pthreads_threads.h \
+    mca_coll_gpuproto/compat/opal/mca/threads/pthreads/threads_pthreads_tsd.h
 mca_coll_gpuproto_libgp_coll_la_CPPFLAGS = $(AM_CPPFLAGS) $(OMPI_CPPFLAGS) \
     -DGP_PKGDATADIR='"$(pkgdatadir)"'
 mca_coll_gpuproto_libgp_coll_la_CFLAGS = $(AM_CFLAGS) -pthread

@@ -3,7 +3,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # Built on demand, never installed.
-EXTRA_PROGRAMS += tests/bench/bench_peer_nccl
+EXTRA_PROGRAMS += tests/bench/bench_peer_nccl tests/bench/bench_mpi_allreduce
+tests_bench_bench_mpi_allreduce_SOURCES = \
+    contrib/gpuproto_perf_mpit.c \
+    planner/gp_names.c \
+    tests/bench/bench_mpi_allreduce.c
+tests_bench_bench_mpi_allreduce_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+tests_bench_bench_mpi_allreduce_LDADD = $(MPI_LIBS)
 tests_bench_bench_peer_nccl_SOURCES = tests/bench/bench_peer_nccl.c
 tests_bench_bench_peer_nccl_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 tests_bench_bench_peer_nccl_LDADD = $(MPI_LIBS) -ldl
@@ -17,3 +23,16 @@ tests_bench_test_perf_data_LDADD = -lm
 
 dist_check_SCRIPTS += tests/bench/test_perf.sh
 TESTS += tests/bench/test_perf.sh
+
+EXTRA_PROGRAMS += tests/bench/bench_gpu_step
+tests_bench_bench_gpu_step_SOURCES = \
+    tests/bench/bench_gpu_step.c \
+    tests/exec/gp_exec_world.c \
+    tests/exec/gp_exec_world.h
+tests_bench_bench_gpu_step_LDADD = \
+    device/host/libgp_host.la \
+    device/cuda/libgp_cuda.la \
+    transport/libgp_transport.la \
+    planner/libgp_planner.la \
+    -lpthread -lrt -ldl
+EXTRA_DIST += tests/bench/gp_hardcoded.cu

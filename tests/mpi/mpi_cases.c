@@ -128,7 +128,9 @@ static const struct {
     {"comms", mc_comms},     {"inter", mc_inter},     {"self", mc_self},
     {"rapid", mc_rapid},     {"late", mc_late},       {"threads", mc_threads},
     {"expect", mc_expected}, {"killed", mc_killed},   {"stuck", mc_stuck},
-    {"windows", mc_windows}, {"big", mc_big},
+    {"windows", mc_windows}, {"big", mc_big},         {"others", mc_others},
+    {"spawn", mc_spawn},     {"child", mc_spawn},     {"bottom", mc_bottom},
+    {"first", mc_stuck_first}, {"warned", mc_warned},
 };
 
 int main(int argc, char **argv)
@@ -159,7 +161,7 @@ int main(int argc, char **argv)
     if (!known) {
         mc_fail("no case \"%s\"", name);
     }
-    if (0 != strcmp(name, "stuck")) {
+    if (0 != strcmp(name, "stuck") && 0 != strcmp(name, "first")) {
         MPI_Reduce(&failures, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
         MPI_Bcast(&all, 1, MPI_INT, 0, MPI_COMM_WORLD);
     } else {

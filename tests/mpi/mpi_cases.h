@@ -58,4 +58,11 @@ void mc_stuck(void);
 void mc_windows(void);
 void mc_big(void);
 
+/* mpi_jobs.c */
+void mc_others(void);
+void mc_spawn(void);
+void mc_bottom(void);
+void mc_stuck_first(void);
+void mc_warned(void);
+
 #endif /* MPI_CASES_H */

@@ -188,6 +188,7 @@ static void *thread_main(void *arg)
 /* Two threads, each with its own communicator. */
 void mc_threads(void)
 {
+    perf_mpit_values_t before;
     thread_arg_t args[2];
     pthread_t threads[2];
     int provided;
@@ -201,6 +202,7 @@ void mc_threads(void)
         MPI_Comm_dup(MPI_COMM_WORLD, &args[t].comm);
         args[t].id = t;
     }
+    before = mc_stats();
     for (int t = 0; t < 2; t++) {
         int mine = mc_rank % 2 ? 1 - t : t; /* started in opposite orders */
 
@@ -208,6 +210,9 @@ void mc_threads(void)
     }
     for (int t = 0; t < 2; t++) {
         pthread_join(threads[t], NULL);
+    }
+    mc_expect(&before, MC_OURS, 300, "calls of two threads");
+    for (int t = 0; t < 2; t++) {
         MPI_Comm_free(&args[t].comm);
     }
 }

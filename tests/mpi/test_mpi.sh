@@ -66,6 +66,9 @@ full="1 2 3 4 8"
     run 120 "rapid sequence of sizes" -n 3 $on "$prog" rapid
     run 60 "late ranks" -n 4 $on "$prog" late
     run 60 "windows" -n 3 $on "$prog" windows
+    run 60 "every other collective" -n 3 $on "$prog" others
+    GP_PROGRAM=$prog run 60 "spawned processes" -n 2 $on "$prog" spawn
+    run 60 "buffers at MPI_BOTTOM" -n 2 $on "$prog" bottom
     if [ "$GP_TEST_MEMORY" = host ]; then
         run 120 "two threads, two communicators" -n 2 $on "$prog" threads
     fi
@@ -102,6 +105,14 @@ full="1 2 3 4 8"
         says "rank 1 has not loaded gpuproto" "and rank 0 knows why"
         GP_EXPECT=declined run 60 "a rank with other parameters: all decline" \
             -n 1 $on "$prog" expect : -n 1 env OMPI_MCA_coll_gpuproto_max_fifo_mib=32 "$prog" expect
+        says "has not loaded gpuproto\|other parameters" "and say so"
+        GP_EXPECT=anything run 60 "a rank with another priority: all decline" \
+            -n 1 $on --mca coll_gpuproto_trace 1 "$prog" expect \
+            : -n 1 env OMPI_MCA_coll_gpuproto_priority=5 "$prog" expect
+        says "gpuproto-trace rank=0 .* declined reason=\"rank 1 runs gpuproto with other parameters" \
+            "and the trace says so"
+        GP_EXPECT=ours run 60 "a list that needs no completion" -n 2 \
+            --mca coll gpuproto,basic,libnbc --mca coll_gpuproto_complete_selection 0 "$prog" expect
         GP_EXPECT=declined run 60 "executor cuda takes no host buffers" -n 2 $on \
             --mca coll_gpuproto_executor cuda "$prog" expect
     else
@@ -111,6 +122,11 @@ full="1 2 3 4 8"
     fi
     GP_EXPECT=declined run 60 "two host identities" -n 1 $on "$prog" expect \
         : -n 1 env OMPI_MCA_coll_gpuproto_host_id=elsewhere "$prog" expect
+
+    # What ompi_info tells.
+    "${OMPI_INFO:-ompi_info}" --param coll gpuproto --level 9 >"$out" 2>&1
+    says "coll_gpuproto_cuda_kernels" "ompi_info says whether CUDA kernels are compiled in"
+    says "coll_gpuproto_max_fifo_mib.*current value: \"64\"" "and shows the parameters"
 
     # Bad values.
     GP_EXPECT=ours run 60 "a bad value gives the default" -n 2 $on \
@@ -131,6 +147,12 @@ full="1 2 3 4 8"
             --mca coll_gpuproto_timeout 2 --mca coll_gpuproto_warn_after 1 "$prog" stuck
         says "waiting for data from rank 1" "the message says for whom it waited"
         says "earlier allreduce on this communicator was given up" "and the next call refuses"
+        run 60 "a rank that misses the first call: given up" -n 2 $on \
+            --mca coll_gpuproto_timeout 2 "$prog" first
+        says "all ranks to enter their first call" "and the message says so"
+        run 60 "a late rank: a warning, and a right result" -n 2 $on \
+            --mca coll_gpuproto_warn_after 1 "$prog" warned
+        says "waiting for [1-9].* s: channel .* data from rank 1" "the warning says for whom"
         timeout -k 5 60 "${MPIRUN:-mpirun}" $over -n 3 $on "$prog" killed >"$out" 2>&1 </dev/null
         status=$?
         left=$(find /dev/shm -name 'gpuproto-*' -user "$(id -u)")
