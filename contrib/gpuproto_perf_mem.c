@@ -39,10 +39,11 @@ static struct {
 static struct {
     perf_mem_kind_t kind;
     int device;
+    void *ctx;
     void *staging;
     char name[128];
     char error[160];
-} mem = {PERF_MEM_HOST, 0, NULL, "host", ""};
+} mem = {PERF_MEM_HOST, 0, NULL, NULL, "host", ""};
 
 static const struct {
     void *entry;
@@ -108,7 +109,6 @@ static int load_driver(void)
 static int open_device(int local_rank)
 {
     int count = 0;
-    void *ctx;
 
     if (0 != load_driver() || 0 != check(cu.init(0), "cuInit")
         || 0 != check(cu.device_count(&count), "cuDeviceGetCount")) {
@@ -119,8 +119,8 @@ static int open_device(int local_rank)
         return -1;
     }
     if (0 != check(cu.device_get(&mem.device, local_rank % count), "cuDeviceGet")
-        || 0 != check(cu.ctx_retain(&ctx, mem.device), "cuDevicePrimaryCtxRetain")
-        || 0 != check(cu.ctx_set(ctx), "cuCtxSetCurrent")) {
+        || 0 != check(cu.ctx_retain(&mem.ctx, mem.device), "cuDevicePrimaryCtxRetain")
+        || 0 != check(cu.ctx_set(mem.ctx), "cuCtxSetCurrent")) {
         return -1;
     }
     if (0 != cu.device_name(mem.name, sizeof(mem.name), mem.device)) {
@@ -156,6 +156,11 @@ void perf_mem_close(void)
         cu.ctx_release(mem.device);
     }
     mem.staging = NULL;
+}
+
+int perf_mem_attach(void)
+{
+    return PERF_MEM_HOST == mem.kind ? 0 : check(cu.ctx_set(mem.ctx), "cuCtxSetCurrent");
 }
 
 perf_mem_kind_t perf_mem_kind(void)

@@ -22,6 +22,9 @@ typedef enum perf_mem_kind {
 int perf_mem_open(perf_mem_kind_t kind, int local_rank, const char **text);
 void perf_mem_close(void);
 
+/* Another thread of the program: makes the context current there. Returns 0 or -1. */
+int perf_mem_attach(void);
+
 perf_mem_kind_t perf_mem_kind(void);  /* the one in use, never AUTO */
 const char *perf_mem_kind_name(perf_mem_kind_t kind);
 const char *perf_mem_device(void);    /* "NVIDIA H200", or "host" */

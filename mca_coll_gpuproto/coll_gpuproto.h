@@ -209,6 +209,8 @@ typedef struct mca_coll_gpuproto_watch {
 /* Rarely, while waiting: 1 when the time-out says to give up. info: what is waited for. */
 int mca_coll_gpuproto_watch(mca_coll_gpuproto_watch_t *watch, struct ompi_communicator_t *comm,
                             const char *what, const gp_wait_info_t *info);
+/* Will the next look warn? Then what is waited for is worth finding out. */
+bool mca_coll_gpuproto_watch_due(const mca_coll_gpuproto_watch_t *watch);
 void mca_coll_gpuproto_describe_wait(const gp_wait_info_t *info, char *text, size_t bytes);
 
 /* coll_gpuproto_trace.c */

@@ -204,9 +204,15 @@ static int run_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
         }
         if (0 == idle % POLLS_PER_PROGRESS) {
             opal_progress();
-            gp_cuda_exec_waits_for(exec, &info);
-            if (0 == idle % per_watch
-                && mca_coll_gpuproto_watch(&watch, m->comm, "CUDA executor", &info)) {
+            if (0 != idle % per_watch) {
+                continue;
+            }
+            if (mca_coll_gpuproto_watch_due(&watch)) {
+                gp_cuda_exec_ask(exec, &info);
+            } else {
+                gp_cuda_exec_waits_for(exec, &info);
+            }
+            if (mca_coll_gpuproto_watch(&watch, m->comm, "CUDA executor", &info)) {
                 gp_cuda_exec_abort(exec);
                 status = GP_ERR_ABORTED;
             }

@@ -33,6 +33,12 @@ void mca_coll_gpuproto_describe_wait(const gp_wait_info_t *info, char *text, siz
     }
 }
 
+bool mca_coll_gpuproto_watch_due(const mca_coll_gpuproto_watch_t *watch)
+{
+    return 0 != watch->start_s && mca_coll_gpuproto_component.warn_after > 0
+           && seconds() >= watch->next_warn_s;
+}
+
 int mca_coll_gpuproto_watch(mca_coll_gpuproto_watch_t *watch, struct ompi_communicator_t *comm,
                             const char *what, const gp_wait_info_t *info)
 {

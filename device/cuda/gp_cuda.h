@@ -110,6 +110,11 @@ gp_status_t gp_cuda_exec_progress(gp_cuda_exec_t *exec);
 /* GP_WAIT_LAUNCH while a call is in flight; the wait that the kernel reported after an abort. */
 void gp_cuda_exec_waits_for(gp_cuda_exec_t *exec, gp_wait_info_t *info);
 /*
+ * The same, but the kernel is asked what it waits for: takes milliseconds (at most 50). GP_WAIT_LAUNCH
+ * when it does not answer: it has not started, or waits for nobody.
+ */
+void gp_cuda_exec_ask(gp_cuda_exec_t *exec, gp_wait_info_t *info);
+/*
  * Give up: progress and start return GP_ERR_ABORTED from now on. Waits at most 2 s for the kernel to
  * report what it waited for and to end.
  */

@@ -21,6 +21,7 @@
 #include "device/proto/gp_log.h"
 
 #define GP_QUERY_POLLS 4096u         /* polls between two questions to the driver */
+#define GP_ASK_WAIT_US 50000 /* thousands of polls of a waiting kernel take a few milliseconds */
 #define GP_ABORT_WAIT_US 2000000     /* what an aborted kernel gets to report and end */
 
 /* What the host remembers of a channel. */
@@ -514,6 +515,32 @@ static int64_t gp_now_us(void)
     return (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
+void gp_cuda_exec_ask(gp_cuda_exec_t *exec, gp_wait_info_t *info)
+{
+    int64_t deadline = gp_now_us() + GP_ASK_WAIT_US;
+    gp_kstatus_t *status;
+    uint64_t word = 0;
+
+    gp_cuda_exec_waits_for(exec, info);
+    if (GP_WAIT_LAUNCH != info->kind || GP_OK != exec->failed) {
+        return;
+    }
+    status = exec->slot->status;
+    gp_store_relaxed_u64(&status->asked[0], 0);
+    gp_store_release_u32(&status->abort, GP_KABORT_ASK); /* kernel: relaxed poll, value only */
+    while (!gp_exec_done(exec) && 0 == word && gp_now_us() < deadline) {
+        sched_yield();
+        word = gp_load_relaxed_u64(&status->asked[0]);
+    }
+    gp_store_release_u32(&status->abort, GP_KABORT_NO);
+    if (0 != word) {
+        info->kind = (uint32_t) (word & 0xff);
+        info->channel = (uint32_t) (word >> 8 & 0xffffff);
+        info->peer = (uint32_t) (word >> 32);
+        info->step = gp_load_relaxed_u64(&status->asked[1]);
+    }
+}
+
 void gp_cuda_exec_abort(gp_cuda_exec_t *exec)
 {
     int64_t deadline = gp_now_us() + GP_ABORT_WAIT_US;
@@ -523,7 +550,8 @@ void gp_cuda_exec_abort(gp_cuda_exec_t *exec)
         return;
     }
     if (exec->in_flight) {
-        gp_store_release_u32(&exec->slot->status->abort, 1); /* kernel: relaxed poll, value only */
+        /* The kernel polls it relaxed and takes the value only. */
+        gp_store_release_u32(&exec->slot->status->abort, GP_KABORT_YES);
         while (!gp_exec_done(exec) && gp_now_us() < deadline && GP_AGAIN == status) {
             sched_yield();
             if (++exec->polls % GP_QUERY_POLLS == 0) {

@@ -132,12 +132,20 @@ typedef struct gp_kstatus {
     gp_exec_record_t record;
     uint64_t pad1[(256 - sizeof(gp_exec_record_t)) / 8];
     /* line 3: written by the CPU, polled by the kernel every few thousand polls */
-    uint32_t abort;         /* non-zero: give up */
+    uint32_t abort;         /* GP_KABORT_* */
     uint32_t pad2[31];
-    /* line 4: written by a kernel that saw `abort`, before it ends */
+    /*
+     * line 4: asked is written by whoever waits and sees GP_KABORT_ASK, both words in one store; read by
+     * the CPU as soon as the first is not 0. wait is written by a kernel that gives up, before it ends
+     */
+    uint64_t asked[2];      /* low 8 bits kind, 24 bits channel, 32 bits peer; step */
     gp_wait_info_t wait;
-    uint64_t pad3[(128 - sizeof(gp_wait_info_t)) / 8];
+    uint64_t pad3[(112 - sizeof(gp_wait_info_t)) / 8];
 } gp_kstatus_t;
+
+#define GP_KABORT_NO 0u
+#define GP_KABORT_YES 1u /* give up */
+#define GP_KABORT_ASK 2u /* say what you wait for, and go on waiting */
 
 /*
  * What the blocks of a call tell each other; a line of device memory, zero between calls. Every
@@ -184,7 +192,8 @@ typedef struct gp_kargs {
  *
  *   gp_kblock_t, its last member the beginning of the copied region
  *   the rest of the copied region          copy_bytes in all
- *   per stream  gp_kstep_t[GP_KWINDOW_STEPS] gp_kref_t[window refs]     the decoded window
+ *   per stream  LL: gp_kfast_t[GP_KWINDOW_STEPS]
+ *               gp_kstep_t[GP_KWINDOW_STEPS] gp_kref_t[window refs]     the decoded window
  *   u64 seen[copies][n_recv + n_send]      one copy per warp (LL, LL128) or per block (Simple)
  */
 #define GP_KWINDOW_STEPS 32u     /* steps decoded at once: one per lane */
@@ -230,6 +239,31 @@ typedef struct gp_kref {
     uint32_t slot_index;
 } gp_kref_t;
 
+/*
+ * A step over LL that one trip of the stream's threads moves, as addresses: thread i moves word i. What
+ * such a step costs is instructions and the loads that feed each other, so nothing is left to look up.
+ */
+typedef struct gp_kfast {
+    const unsigned char *own; /* the user's chunk to reduce with, or NULL */
+    unsigned char *out;       /* the user's chunk to write, or NULL */
+    unsigned char *from[2];   /* slots of the connections among the inputs, in list order */
+    unsigned char *to[2];     /* slots of the sends */
+    uint64_t *head[2];        /* of from[]: where to post */
+    uint64_t post[2];         /* what */
+    uint64_t need[2];         /* head of to[] from which there is credit */
+    uint32_t recv_flag[2];
+    uint32_t send_flag[2];
+    uint32_t bytes;           /* of the chunk */
+    uint16_t recv_conn[2];    /* of from[] and to[], in gp_kconn_t[] */
+    uint16_t send_conn[2];
+    uint8_t usable : 4;       /* 0: the step has more connections, larger elements or more words */
+    uint8_t aligned : 4;      /* 8 divides the addresses of all of the user's */
+    uint8_t n_from : 4;
+    uint8_t n_to : 4;
+    uint8_t n_in;             /* inputs, own among them */
+    uint8_t own_at;           /* position of own in the list; n_in: none */
+} gp_kfast_t;
+
 GP_FN uint32_t gp_k16(uint32_t bytes)
 {
     return (bytes + 15u) & ~15u;
@@ -270,10 +304,16 @@ GP_FN uint32_t gp_kwindow_refs(const gp_kchan_t *chan)
     return most > GP_KWINDOW_MIN_REFS ? most : GP_KWINDOW_MIN_REFS;
 }
 
-/* Bytes of the window of one stream. */
-GP_FN uint32_t gp_kwindow_bytes(const gp_kchan_t *chan)
+/* Bytes of the gp_kfast_t before a window. */
+GP_FN uint32_t gp_kwindow_fast_bytes(uint32_t protocol)
 {
-    return GP_KWINDOW_STEPS * (uint32_t) sizeof(gp_kstep_t)
+    return GP_PROTO_LL == protocol ? GP_KWINDOW_STEPS * (uint32_t) sizeof(gp_kfast_t) : 0u;
+}
+
+/* Bytes of the window of one stream, with them. */
+GP_FN uint32_t gp_kwindow_bytes(const gp_kchan_t *chan, uint32_t protocol)
+{
+    return gp_kwindow_fast_bytes(protocol) + GP_KWINDOW_STEPS * (uint32_t) sizeof(gp_kstep_t)
            + gp_k16(gp_kwindow_refs(chan) * (uint32_t) sizeof(gp_kref_t));
 }
 
@@ -305,7 +345,7 @@ GP_FN uint32_t gp_kernel_shared_bytes(const gp_kchan_t *chan, uint32_t protocol,
     uint32_t n_conns = chan->n_recv + chan->n_send;
     uint64_t bytes = gp_kblock_bytes(copy_bytes);
 
-    bytes += (uint64_t) chan->n_streams * gp_kwindow_bytes(chan);
+    bytes += (uint64_t) chan->n_streams * gp_kwindow_bytes(chan, protocol);
     bytes += ((uint64_t) gp_kseen_copies(protocol, threads) * n_conns * 8u + 15u) / 16u * 16u;
     return bytes > 0x7fffffffu ? 0x7fffffffu : (uint32_t) bytes;
 }
@@ -327,6 +367,7 @@ GP_FN int gp_kernel_fits(const gp_kchan_t *chan, uint32_t protocol, uint32_t thr
 GP_STATIC_ASSERT(0 == sizeof(gp_kchan_t) % 16, "connections follow, aligned");
 GP_STATIC_ASSERT(0 == sizeof(gp_kconn_t) % 16, "gp_kconn_t keeps alignment");
 GP_STATIC_ASSERT(0 == sizeof(gp_kstep_t) % 16, "gp_kstep_t keeps alignment");
+GP_STATIC_ASSERT(0 == sizeof(gp_kfast_t) % 16, "gp_kfast_t keeps alignment");
 GP_STATIC_ASSERT(0 == offsetof(gp_kblock_t, chan) % 16, "the region is copied by vectors");
 GP_STATIC_ASSERT(sizeof(gp_karrive_t) <= GP_LINE_BYTES, "gp_karrive_t is one line");
 

@@ -5,9 +5,10 @@
  * Nothing in a kernel knows an algorithm: a block runs the program of channel blockIdx.x, its warps
  * divided among the program's streams.
  *
- * Abort: a wait that sees status->abort reports itself if it is the first of the call, marks the
- * block dead and ends. From then on nothing is stored to peers behind a barrier (whoever posts a
- * counter reads `dead` after that barrier), no wait polls, and all barriers are still met.
+ * Abort: a wait that sees GP_KABORT_YES in status->abort reports itself if it is the first of the
+ * call, marks the block dead and ends. From then on nothing is stored to peers behind a barrier
+ * (whoever posts a counter reads `dead` after that barrier), no wait polls, and all barriers are still
+ * met.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -57,9 +58,20 @@ GP_DEV gp_kref_t *gp_refs(const gp_kctx_t *x)
     return (gp_kref_t *) (gp_steps(x) + GP_KWINDOW_STEPS);
 }
 
+GP_DEV uint64_t *gp_seen_of(const gp_kctx_t *x, uint32_t conn)
+{
+    return (uint64_t *) ((unsigned char *) x->block + x->seen_at) + conn;
+}
+
 GP_DEV uint64_t *gp_seen(const gp_kctx_t *x, const gp_kref_t *ref)
 {
-    return (uint64_t *) ((unsigned char *) x->block + x->seen_at) + ref->conn;
+    return gp_seen_of(x, ref->conn);
+}
+
+/* LL only. */
+GP_DEV gp_kfast_t *gp_fasts(const gp_kctx_t *x)
+{
+    return (gp_kfast_t *) ((unsigned char *) x->block + x->window_at) - GP_KWINDOW_STEPS;
 }
 
 GP_DEV const gp_kconn_t *gp_conns(const gp_kctx_t *x)
@@ -115,22 +127,46 @@ GP_DEV void gp_report(const gp_kctx_t *x, const gp_kstep_t *s, int failed)
     }
 }
 
-/* One unsuccessful poll; *polls counts them, from 0. Non-zero: give up. */
+/*
+ * One unsuccessful poll; *polls counts them, from 0. Non-zero: give up. Asked what it waits for, a
+ * thread says so; of many the last one is heard.
+ */
+GP_DEV int gp_poll_step(const gp_kctx_t *x, uint32_t *polls, uint32_t kind, uint32_t conn,
+                        uint64_t step)
+{
+    uint32_t word;
+
+    gp_poll_pause(kind, step, gp_conns(x)[conn].peer);
+    if (0 != (++*polls & (GP_ABORT_POLLS - 1u))) {
+        return 0;
+    }
+    word = gp_load_relaxed_u32(&x->args->status->abort);
+    if (GP_KABORT_ASK == word) {
+        gp_vec16_t asked;
+
+        asked.w[0] = (uint64_t) kind | (uint64_t) blockIdx.x << 8
+                     | (uint64_t) gp_conns(x)[conn].peer << 32;
+        asked.w[1] = step;
+        gp_store_relaxed_vec16(x->args->status->asked, asked);
+        return 0;
+    }
+    return GP_KABORT_NO != word;
+}
+
 GP_DEV int gp_poll(const gp_kctx_t *x, uint32_t *polls, uint32_t kind, const gp_kref_t *ref)
 {
-    gp_poll_pause(kind, ref->step, gp_conns(x)[ref->conn].peer);
-    return 0 == (++*polls & (GP_ABORT_POLLS - 1u))
-           && 0 != gp_load_relaxed_u32(&x->args->status->abort);
+    return gp_poll_step(x, polls, kind, ref->conn, ref->step);
 }
 
 /*
- * Wait for the slot of a send; *seen is private to who waits. Pairs with the receiver's post of head;
+ * Wait for the slot of a send; *seen is private to the warp of who waits. Pairs with the receiver's
+ * post of head;
  * see gp_load_head_u64() for what orders the stores that follow.
  */
 GP_DEV int gp_wait_credit(const gp_kctx_t *x, const gp_kref_t *ref, uint64_t *seen)
 {
     const gp_kconn_t *c = &gp_conns(x)[ref->conn];
-    uint64_t head = *seen;
+    uint64_t head = gp_shared_load_u64(seen);
     uint32_t polls = 0;
 
     while (!GP_MUTATE(no_credit) && !gp_credit(head, ref->step, c->n_slots)) {
@@ -139,7 +175,7 @@ GP_DEV int gp_wait_credit(const gp_kctx_t *x, const gp_kref_t *ref, uint64_t *se
             return 0;
         }
     }
-    *seen = head;
+    gp_shared_store_u64(seen, head);
     return 1;
 }
 
@@ -156,7 +192,7 @@ GP_DEV uint64_t gp_warp_credit_ask(const gp_kctx_t *x, const gp_kstep_t *s)
         const gp_kref_t *ref = &gp_refs(x)[s->first_ref + s->n_in + k];
         const gp_kconn_t *c = &gp_conns(x)[ref->conn];
 
-        head = *gp_seen(x, ref);
+        head = gp_shared_load_u64(gp_seen(x, ref));
         if (!gp_credit(head, ref->step, c->n_slots)) {
             head = gp_load_head_u64(c->head);
         }
@@ -191,7 +227,7 @@ GP_DEV int gp_warp_credit_asked(const gp_kctx_t *x, const gp_kstep_t *s, uint64_
                                 int *failed)
 {
     if (gp_lane(x) < s->n_send) {
-        *gp_seen(x, &gp_refs(x)[s->first_ref + s->n_in + gp_lane(x)]) = head;
+        gp_shared_store_u64(gp_seen(x, &gp_refs(x)[s->first_ref + s->n_in + gp_lane(x)]), head);
     }
     for (uint32_t k = gp_lane(x); k < s->n_send && GP_WAITED == *failed; k += 32) {
         const gp_kref_t *ref = &gp_refs(x)[s->first_ref + s->n_in + k];

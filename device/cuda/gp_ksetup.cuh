@@ -82,7 +82,7 @@ GP_DEV void gp_setup(gp_kctx_t *x, const gp_kargs_t *args, unsigned char *shared
     n_conns = chan->n_recv + chan->n_send;
     shared += gp_kblock_bytes(args->copy_bytes);
     unsigned char *windows = shared;
-    shared += chan->n_streams * gp_kwindow_bytes(chan);
+    shared += chan->n_streams * gp_kwindow_bytes(chan, protocol);
     uint64_t *seen = (uint64_t *) shared;
 
     if (threadIdx.x < chan->n_streams) {
@@ -140,7 +140,8 @@ GP_DEV void gp_setup(gp_kctx_t *x, const gp_kargs_t *args, unsigned char *shared
         x->threads = own * 32u;
     }
     x->window_at = (uint32_t) (windows - (unsigned char *) block)
-                   + x->stream * gp_kwindow_bytes(chan);
+                   + x->stream * gp_kwindow_bytes(chan, protocol)
+                   + gp_kwindow_fast_bytes(protocol);
     x->seen_at = (uint32_t) ((unsigned char *) seen - (unsigned char *) block)
                  + (1 == copies ? 0 : warp * n_conns * 8u);
     gp_barrier_block();

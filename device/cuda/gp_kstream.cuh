@@ -173,7 +173,8 @@ GP_DEV void gp_decode(const gp_kctx_t *x)
 }
 
 /*
- * Run the stream: MOVER::step(x, s) for every step of every loop. All threads of the stream.
+ * Run the stream: MOVER::step(x, i) for every step i of every window, after the first warp's
+ * MOVER::prepare(x) of the window. All threads of the stream.
  */
 template <class MOVER>
 GP_DEV void gp_run_stream(const gp_kctx_t *x)
@@ -189,12 +190,13 @@ GP_DEV void gp_run_stream(const gp_kctx_t *x)
             } else {
                 gp_decode(x);
             }
+            MOVER::prepare(x);
         }
         gp_group_barrier(x);
         n = x->block->windows[x->stream].n;
         more = 0 != n && x->block->windows[x->stream].loop < x->args->geom.loops;
         for (uint32_t i = 0; i < n; ++i) {
-            MOVER::step(x, &gp_steps(x)[i]);
+            MOVER::step(x, i);
         }
         if (more && !GP_MUTATE(no_window_barrier)) {
             gp_group_barrier(x); /* nobody still reads the window */

@@ -249,8 +249,15 @@ GP_DEV int gp_ll128_move(const gp_kctx_t *x, const gp_kstep_t *s)
 
 template <class F>
 struct gp_ll128_mover {
-    GP_DEV void step(const gp_kctx_t *x, const gp_kstep_t *s)
+    GP_DEV void prepare(const gp_kctx_t *x)
     {
+        (void) x;
+    }
+
+    GP_DEV void step(const gp_kctx_t *x, uint32_t i)
+    {
+        const gp_kstep_t *s = &gp_steps(x)[i];
+
         int gated = 0 != x->block->gated;
 
         if (!gp_any_warp(gp_is_dead(x)) && (0 != s->bytes || gated)) {

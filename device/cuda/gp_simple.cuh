@@ -115,8 +115,15 @@ GP_DEV void gp_simple_move(const gp_kctx_t *x, const gp_kstep_t *s)
 
 template <class F>
 struct gp_simple_mover {
-    GP_DEV void step(const gp_kctx_t *x, const gp_kstep_t *s)
+    GP_DEV void prepare(const gp_kctx_t *x)
     {
+        (void) x;
+    }
+
+    GP_DEV void step(const gp_kctx_t *x, uint32_t i)
+    {
+        const gp_kstep_t *s = &gp_steps(x)[i];
+
         int waits = 0 != (s->flags & GP_KSTEP_INPUT) || 0 != s->n_send;
 
         if (waits) {

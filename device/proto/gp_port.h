@@ -293,6 +293,16 @@ GP_DEV void gp_shared_store_u32(uint32_t *p, uint32_t v)
     *(volatile uint32_t *) p = v;
 }
 
+GP_DEV uint64_t gp_shared_load_u64(const uint64_t *p)
+{
+    return *(const volatile uint64_t *) p;
+}
+
+GP_DEV void gp_shared_store_u64(uint64_t *p, uint64_t v)
+{
+    *(volatile uint64_t *) p = v;
+}
+
 /* Among the blocks of a kernel. */
 /* Result: the sum. */
 GP_DEV uint64_t gp_atomic_add_fetch_acq_rel_u64(uint64_t *p, uint64_t v)

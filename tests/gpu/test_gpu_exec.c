@@ -313,6 +313,11 @@ static void absent(gp_protocol_t protocol)
     }
     usleep(50000);
     gp_check(GP_AGAIN == gp_cuda_exec_progress(w->execs[0]), "a call without rank 2 ended");
+    gp_cuda_exec_ask(w->execs[0], &info);
+    gp_check(GP_WAIT_DATA == info.kind && 2 == info.peer && info.step >= 100,
+             "%s: asked, rank 0 says kind %u peer %u channel %u step %llu", world_name(&c),
+             info.kind, info.peer, info.channel, (unsigned long long) info.step);
+    gp_check(GP_AGAIN == gp_cuda_exec_progress(w->execs[0]), "and goes on waiting");
     gp_cuda_exec_abort(w->execs[0]);
     gp_check(GP_ERR_ABORTED == gp_cuda_exec_progress(w->execs[0]), "abort is heard");
     gp_cuda_exec_waits_for(w->execs[0], &info);

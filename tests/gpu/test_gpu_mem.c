@@ -65,9 +65,13 @@ int main(void)
     gp_ptr_info_t info;
 
     gp_tap_begin();
-    gp_ok(GP_DECLINED == gp_cuda_driver(), "without a loaded driver there is none");
-    gp_ok(GP_OK == gp_cuda_ptr_info(plain, &info) && !info.is_device,
-          "and every buffer is a host buffer");
+    if (NULL == dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)) {
+        gp_ok(GP_DECLINED == gp_cuda_driver(), "without a loaded driver there is none");
+        gp_ok(GP_OK == gp_cuda_ptr_info(plain, &info) && !info.is_device,
+              "and every buffer is a host buffer");
+    } else {
+        gp_skip("a tool has loaded the driver already", "no driver");
+    }
     cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     if (NULL == cuda || 0 != ((int (*)(unsigned)) entry("cuInit"))(0)) {
         gp_skip("no GPU", "the rest");

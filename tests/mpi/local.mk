@@ -12,6 +12,7 @@ tests_mpi_mpi_cases_SOURCES = \
     tests/mpi/mpi_cases.h \
     tests/mpi/mpi_comms.c \
     tests/mpi/mpi_jobs.c \
+    tests/mpi/mpi_kinds.c \
     tests/mpi/mpi_types.c
 tests_mpi_mpi_cases_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 tests_mpi_mpi_cases_LDADD = $(MPI_LIBS) -lpthread -ldl

@@ -131,6 +131,7 @@ static const struct {
     {"windows", mc_windows}, {"big", mc_big},         {"others", mc_others},
     {"spawn", mc_spawn},     {"child", mc_spawn},     {"bottom", mc_bottom},
     {"first", mc_stuck_first}, {"warned", mc_warned},
+    {"kinds", mc_kinds},
 };
 
 int main(int argc, char **argv)

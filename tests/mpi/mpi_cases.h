@@ -65,4 +65,7 @@ void mc_bottom(void);
 void mc_stuck_first(void);
 void mc_warned(void);
 
+/* mpi_kinds.c */
+void mc_kinds(void);
+
 #endif /* MPI_CASES_H */

@@ -152,35 +152,39 @@ void mc_late(void)
     mc_expect(&before, MC_OURS, 8, "late ranks");
 }
 
+enum { THREAD_CALLS = 150, THREAD_ELEMS = 1000 };
+
 typedef struct thread_arg {
     MPI_Comm comm;
+    float *in, *out; /* not allocated between calls: freeing device memory waits for running kernels */
     int id;
 } thread_arg_t;
 
 static void *thread_main(void *arg)
 {
     thread_arg_t *a = arg;
+    float host[THREAD_ELEMS];
 
-    for (int i = 0; i < 150; i++) {
-        float *in = malloc(sizeof(*in) * 1000), *out = malloc(sizeof(*out) * 1000);
-        int n = 0 == i % 3 ? 1000 : 3;
+    perf_mem_attach();
+    for (int i = 0; i < THREAD_CALLS; i++) {
+        int n = 0 == i % 3 ? THREAD_ELEMS : 3;
 
         for (int k = 0; k < n; k++) {
-            in[k] = (float) (mc_rank * 10 + a->id + k % 100 + i % 7);
+            host[k] = (float) (mc_rank * 10 + a->id + k % 100 + i % 7);
         }
-        MPI_Allreduce(in, out, n, MPI_FLOAT, MPI_SUM, a->comm);
+        perf_mem_put(a->in, host, sizeof(host));
+        MPI_Allreduce(a->in, a->out, n, MPI_FLOAT, MPI_SUM, a->comm);
+        perf_mem_get(host, a->out, sizeof(host));
         for (int k = 0; k < n; k++) {
             float want = (float) (10 * (mc_ranks * (mc_ranks - 1) / 2)
                                   + mc_ranks * (a->id + k % 100 + i % 7));
 
-            if (want != out[k]) {
+            if (want != host[k]) {
                 mc_fail("thread %d call %d: element %d is %f, want %f", a->id, i, k,
-                        (double) out[k], (double) want);
+                        (double) host[k], (double) want);
                 break;
             }
         }
-        free(in);
-        free(out);
     }
     return NULL;
 }
@@ -201,6 +205,10 @@ void mc_threads(void)
     for (int t = 0; t < 2; t++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &args[t].comm);
         args[t].id = t;
+        args[t].in = perf_mem_alloc(THREAD_ELEMS * sizeof(float));
+        args[t].out = perf_mem_alloc(THREAD_ELEMS * sizeof(float));
+        perf_mem_set(args[t].in, 0, THREAD_ELEMS * sizeof(float));
+        perf_mem_set(args[t].out, 0, THREAD_ELEMS * sizeof(float));
     }
     before = mc_stats();
     for (int t = 0; t < 2; t++) {
@@ -211,8 +219,10 @@ void mc_threads(void)
     for (int t = 0; t < 2; t++) {
         pthread_join(threads[t], NULL);
     }
-    mc_expect(&before, MC_OURS, 300, "calls of two threads");
+    mc_expect(&before, MC_OURS, 2 * THREAD_CALLS, "calls of two threads");
     for (int t = 0; t < 2; t++) {
+        perf_mem_free(args[t].in);
+        perf_mem_free(args[t].out);
         MPI_Comm_free(&args[t].comm);
     }
 }
@@ -231,20 +241,23 @@ void mc_killed(void)
 /* Rank 1 stays away for longer than the time-out: an error comes back, and the next call says why. */
 void mc_stuck(void)
 {
-    float in = 1, out = 0;
+    float *in = perf_mem_alloc(sizeof(*in)), *out = perf_mem_alloc(sizeof(*out));
     int rc = MPI_SUCCESS, again = MPI_SUCCESS;
 
+    perf_mem_set(in, 0, sizeof(*in));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(in, out, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
     if (1 != mc_rank) {
-        rc = MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-        again = MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        rc = MPI_Allreduce(in, out, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        again = MPI_Allreduce(in, out, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
         if (MPI_SUCCESS == rc || MPI_SUCCESS == again) {
             mc_fail("a call without rank 1 gave %d, the next %d", rc, again);
         }
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    perf_mem_free(in);
+    perf_mem_free(out);
 }
 
 /* Open MPI's own allreduces (windows, communicators) pass through the component. */

@@ -130,17 +130,20 @@ void mc_bottom(void)
 /* Rank 1 misses the first call of all, where ranks agree: given up as any other. */
 void mc_stuck_first(void)
 {
-    float in = 1, out = 0;
+    float *in = perf_mem_alloc(sizeof(*in)), *out = perf_mem_alloc(sizeof(*out));
     int rc = MPI_SUCCESS;
 
+    perf_mem_set(in, 0, sizeof(*in));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (1 != mc_rank) {
-        rc = MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        rc = MPI_Allreduce(in, out, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
         if (MPI_SUCCESS == rc) {
             mc_fail("a first call without rank 1 gave %d", rc);
         }
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    perf_mem_free(in);
+    perf_mem_free(out);
 }
 
 /* Rank 1 is late by more than warn_after, and nothing is wrong. */

@@ -69,8 +69,18 @@ full="1 2 3 4 8"
     run 60 "every other collective" -n 3 $on "$prog" others
     GP_PROGRAM=$prog run 60 "spawned processes" -n 2 $on "$prog" spawn
     run 60 "buffers at MPI_BOTTOM" -n 2 $on "$prog" bottom
-    if [ "$GP_TEST_MEMORY" = host ]; then
-        run 120 "two threads, two communicators" -n 2 $on "$prog" threads
+    run 120 "two threads, two communicators" -n 2 $on "$prog" threads
+    if [ "$GP_TEST_MEMORY" != host ]; then
+        for a in "ring ll" "tree simple" "flat ll128"; do
+            run 60 "every kind of memory, $a" -n 3 $on --mca coll_gpuproto_algorithm "${a% *}" \
+                --mca coll_gpuproto_protocol "${a#* }" "$prog" kinds
+        done
+        if [ -n "${CUDA_MPS_PIPE_DIRECTORY:-}" ]; then
+            GP_EXPECT=declined run 60 "a shared GPU without MPS: staged" -n 2 $on \
+                -x CUDA_MPS_PIPE_DIRECTORY=/nonexistent "$prog" expect
+            says "nvidia-cuda-mps-control -d" "and the message says how to start MPS"
+        fi
+        run 180 "2^31 bytes and more" -n 2 $on "$prog" big
     fi
 
     # Forced choices are honoured.
@@ -142,17 +152,17 @@ full="1 2 3 4 8"
         "one line per call"
 
     # Waiting.
+    run 60 "a rank that stays away: the call is given up" -n 2 $on \
+        --mca coll_gpuproto_timeout 2 --mca coll_gpuproto_warn_after 1 "$prog" stuck
+    says "waiting for data from rank 1" "the message says for whom it waited"
+    says "earlier allreduce on this communicator was given up" "and the next call refuses"
+    run 60 "a rank that misses the first call: given up" -n 2 $on \
+        --mca coll_gpuproto_timeout 2 "$prog" first
+    says "all ranks to enter their first call" "and the message says so"
+    run 60 "a late rank: a warning, and a right result" -n 2 $on \
+        --mca coll_gpuproto_warn_after 1 "$prog" warned
+    says "waiting for [1-9].* s: channel .* data from rank 1" "the warning says for whom"
     if [ "$GP_TEST_MEMORY" = host ]; then
-        run 60 "a rank that stays away: the call is given up" -n 2 $on \
-            --mca coll_gpuproto_timeout 2 --mca coll_gpuproto_warn_after 1 "$prog" stuck
-        says "waiting for data from rank 1" "the message says for whom it waited"
-        says "earlier allreduce on this communicator was given up" "and the next call refuses"
-        run 60 "a rank that misses the first call: given up" -n 2 $on \
-            --mca coll_gpuproto_timeout 2 "$prog" first
-        says "all ranks to enter their first call" "and the message says so"
-        run 60 "a late rank: a warning, and a right result" -n 2 $on \
-            --mca coll_gpuproto_warn_after 1 "$prog" warned
-        says "waiting for [1-9].* s: channel .* data from rank 1" "the warning says for whom"
         timeout -k 5 60 "${MPIRUN:-mpirun}" $over -n 3 $on "$prog" killed >"$out" 2>&1 </dev/null
         status=$?
         left=$(find /dev/shm -name 'gpuproto-*' -user "$(id -u)")

@@ -560,6 +560,7 @@ int simt_run(const simt_rank_t *what, uint32_t n_ranks, const simt_options_t *op
 {
     std::vector<Rank> ranks(n_ranks);
     uint64_t quiet = 0;
+    uint64_t next_hook;
     bool live = true;
 
     report_text = report;
@@ -567,6 +568,7 @@ int simt_run(const simt_rank_t *what, uint32_t n_ranks, const simt_options_t *op
     report[0] = '\0';
     failed = false;
     simt_passes = 0;
+    next_hook = options->hook_pass;
     simt_switches = 0;
     random_state = options->seed * 2862933555777941757ull + 3037000493ull;
     simt_preempt_rate = options->preempt;
@@ -618,8 +620,9 @@ int simt_run(const simt_rank_t *what, uint32_t n_ranks, const simt_options_t *op
             }
         }
         ++simt_passes;
-        if (NULL != options->hook && simt_passes == options->hook_pass) {
-            options->hook(options->hook_ctx);
+        if (NULL != options->hook && simt_passes == next_hook) {
+            next_hook += options->hook(options->hook_ctx);
+            progress = true; /* what waited may go on now */
         }
         quiet = progress ? 0 : quiet + 1;
         if (live && quiet >= SIMT_QUIET_PASSES) {

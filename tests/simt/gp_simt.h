@@ -52,7 +52,7 @@ typedef struct simt_options {
     uint32_t split_lines; /* lines become visible in 8-byte pieces, as over PCIe */
     uint64_t max_passes; /* 0: no limit */
     uint64_t hook_pass;  /* after so many passes... */
-    void (*hook)(void *ctx); /* ... this is called, once; NULL: never */
+    uint64_t (*hook)(void *ctx); /* ... this is called, and again so many later (0: no more); or NULL */
     void *hook_ctx;
 } simt_options_t;
 

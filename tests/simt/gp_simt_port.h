@@ -82,6 +82,16 @@ GP_DEV void gp_shared_store_u32(uint32_t *p, uint32_t v)
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
+GP_DEV uint64_t gp_shared_load_u64(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+GP_DEV void gp_shared_store_u64(uint64_t *p, uint64_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
 GP_DEV uint64_t gp_atomic_add_fetch_acq_rel_u64(uint64_t *p, uint64_t v)
 {
     uint64_t old = __atomic_load_n(p, __ATOMIC_RELAXED);

@@ -58,6 +58,7 @@ struct Sw_rank {
 struct World {
     const sw_case *c;
     std::vector<Sw_rank> ranks;
+    bool asked = false; /* abort_all() was called */
 };
 
 void *alloc_line(size_t bytes)
@@ -506,13 +507,19 @@ std::string run(World &w, const simt_options_t &options)
     return "";
 }
 
-void abort_all(void *ctx)
+enum { ASK_PASSES = 400 };
+
+/* First ask what they wait for, and some passes later abort. */
+uint64_t abort_all(void *ctx)
 {
     World *w = (World *) ctx;
+    uint32_t now = w->asked ? GP_KABORT_YES : GP_KABORT_ASK;
 
     for (Sw_rank &rank : w->ranks) {
-        __atomic_store_n(&rank.status->abort, 1u, __ATOMIC_RELEASE);
+        __atomic_store_n(&rank.status->abort, now, __ATOMIC_RELEASE);
     }
+    w->asked = true;
+    return GP_KABORT_ASK == now ? ASK_PASSES : 0;
 }
 
 } // namespace
@@ -599,6 +606,12 @@ std::string sw_run_abort(const sw_case &c)
             wrong = text("rank %u: says it waited for kind %u peer %u channel %u step %llu", r,
                          s->wait.kind, s->wait.peer, s->wait.channel,
                          (unsigned long long) s->wait.step);
+        } else if ((GP_WAIT_DATA != (s->asked[0] & 0xff) && GP_WAIT_CREDIT != (s->asked[0] & 0xff))
+                   || s->asked[0] >> 32 >= c.n_ranks || s->asked[0] >> 32 == r
+                   || (s->asked[0] >> 8 & 0xffffff) >= c.channels
+                   || s->asked[1] < c.first_step) {
+            wrong = text("rank %u: asked, says %llx, step %llu", r,
+                         (unsigned long long) s->asked[0], (unsigned long long) s->asked[1]);
         } else if (!guarded(w.ranks[r].calls[0].send) || !guarded(w.ranks[r].calls[0].recv)) {
             wrong = text("rank %u: wrote outside a buffer", r);
         }
