@@ -160,8 +160,7 @@ GP_DEV int gp_poll(const gp_kctx_t *x, uint32_t *polls, uint32_t kind, const gp_
 
 /*
  * Wait for the slot of a send; *seen is private to the warp of who waits. Pairs with the receiver's
- * post of head;
- * see gp_load_head_u64() for what orders the stores that follow.
+ * post of head; see gp_load_head_u64() for what orders the stores that follow.
  */
 GP_DEV int gp_wait_credit(const gp_kctx_t *x, const gp_kref_t *ref, uint64_t *seen)
 {
