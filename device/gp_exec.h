@@ -38,7 +38,9 @@ typedef enum gp_wait_kind {
     GP_WAIT_NONE,
     GP_WAIT_DATA,    /* for a slot to be filled by `peer` */
     GP_WAIT_CREDIT,  /* for `peer` to free a slot */
-    GP_WAIT_LAUNCH   /* for the GPU to start or finish our kernel */
+    GP_WAIT_LAUNCH,  /* for the GPU to start or finish our kernel */
+    GP_WAIT_RANK,    /* for `peer` to enter the call */
+    GP_WAIT_TURN     /* for the call of another communicator to leave the GPU */
 } gp_wait_kind_t;
 
 /* What an executor waits for: "channel 2 step 17: waiting for data from rank 2". */

@@ -23,6 +23,7 @@
 #include "device/host/gp_host.h"
 #include "device/proto/gp_log.h"
 #include "planner/gp_plan.h"
+#include "transport/gp_gate.h"
 #include "transport/gp_transport.h"
 
 #define MCA_COLL_GPUPROTO_HELP "help-coll-gpuproto.txt"
@@ -131,6 +132,8 @@ typedef struct mca_coll_gpuproto_class {
     gp_arena_t *arena;
     gp_cuda_dev_t *dev;         /* device class */
     bool yield;                 /* more ranks than cores: give the core away while waiting */
+    bool gated;                 /* others may use our GPUs: wide launches pass the gate */
+    gp_gate_t *gate;
     mca_coll_gpuproto_set_t *sets[GP_ALGO_CUSTOM][GP_PROTO_COUNT];
     mca_coll_gpuproto_entry_t cache[MCA_COLL_GPUPROTO_CACHE];
     void *bounce[2];            /* device memory for send and receive buffers we cannot reach */
@@ -212,6 +215,15 @@ int mca_coll_gpuproto_watch(mca_coll_gpuproto_watch_t *watch, struct ompi_commun
 /* Will the next look warn? Then what is waited for is worth finding out. */
 bool mca_coll_gpuproto_watch_due(const mca_coll_gpuproto_watch_t *watch);
 void mca_coll_gpuproto_describe_wait(const gp_wait_info_t *info, char *text, size_t bytes);
+
+/* coll_gpuproto_gate.c */
+bool mca_coll_gpuproto_is_wide(const mca_coll_gpuproto_class_t *cls, uint32_t channels);
+/*
+ * Wait until a wide launch may start: GP_OK, and gp_gate_leave() is due when it has ended. Else an error;
+ * info: what was waited for.
+ */
+gp_status_t mca_coll_gpuproto_gate_pass(mca_coll_gpuproto_module_t *m,
+                                        mca_coll_gpuproto_class_t *cls, gp_wait_info_t *info);
 
 /* coll_gpuproto_trace.c */
 /* record NULL: the call was declined, `reason` says why. */

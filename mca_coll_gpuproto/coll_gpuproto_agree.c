@@ -191,7 +191,7 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
     const mca_coll_gpuproto_component_t *c = &mca_coll_gpuproto_component;
     gp_comm_desc_t *d = &cls->desc;
     bool device = MCA_COLL_GPUPROTO_CLASS_DEVICE == cls->id;
-    bool any_gpu = false, threads = false;
+    bool any_gpu = false, shared = false;
     uint32_t most = 0;
 
     memset(d, 0, sizeof(*d));
@@ -212,7 +212,7 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
             return false;
         }
         any_gpu |= 0 != r[i].has_gpu;
-        threads |= 0 != r[i].threads;
+        shared |= 0 != r[i].threads;
         if (r[i].host != r[0].host) {
             snprintf(reason, bytes, "rank 0 and rank %u are on different hosts", i);
             return false;
@@ -250,8 +250,8 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
                      on_gpu);
             return false;
         }
-        /* Processes of the job that are not in this communicator may spin on the GPU as well. */
-        on_gpu += r[i].local_procs > n ? r[i].local_procs - n : 0;
+        /* Processes of the job that are not in this communicator may be on the GPU as well. */
+        shared |= on_gpu > 1 || r[i].local_procs > n;
         most = on_gpu > most ? on_gpu : most;
         d->sm_count = r[i].sm_count < d->sm_count ? r[i].sm_count : d->sm_count;
         d->min_capability = r[i].capability < d->min_capability ? r[i].capability
@@ -259,9 +259,38 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
         d->max_capability = r[i].capability > d->max_capability ? r[i].capability
                                                                 : d->max_capability;
     }
-    /* Two communicators of one process may be in flight at once. */
-    d->ranks_per_gpu = threads ? 2 * most : most;
+    /* Of all that share a GPU one at a time fills it (gp_gate.h): only this communicator counts. */
+    d->ranks_per_gpu = most;
+    cls->gated = shared;
     return true;
+}
+
+/* The gate of a communicator whose GPUs others may use as well: a key for each GPU. */
+static gp_status_t make_gate(const record_t *r, const gp_boot_t *boot,
+                             mca_coll_gpuproto_class_t *cls)
+{
+    uint64_t keys[GP_GATE_MOST_KEYS];
+    gp_arena_t *shm = NULL;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < boot->n_ranks; i++) {
+        uint64_t key = 14695981039346656037ull;
+        uint32_t k = 0;
+
+        for (size_t b = 0; b < sizeof(r[i].uuid); b++) {
+            key = (key ^ r[i].uuid[b]) * 1099511628211ull;
+        }
+        while (k < n && keys[k] != key) {
+            k++;
+        }
+        if (k == n && n < GP_GATE_MOST_KEYS) { /* more GPUs than any host has */
+            keys[n++] = key;
+        }
+    }
+    if (GP_OK != gp_shm_arena(&shm)) {
+        shm = NULL; /* all ranks are told */
+    }
+    return gp_gate_create(shm, boot, keys, n, &cls->gate);
 }
 
 int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
@@ -294,6 +323,11 @@ int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cla
         cls->state = MCA_COLL_GPUPROTO_DECLINED;
     } else if (MCA_COLL_GPUPROTO_CLASS_DEVICE == cls->id) {
         cls->arena = gp_cuda_dev_arena(cls->dev);
+        if (cls->gated && GP_OK != make_gate(all, &boot, cls)) {
+            cls->state = MCA_COLL_GPUPROTO_DECLINED; /* on all ranks */
+            snprintf(cls->reason, sizeof(cls->reason),
+                     "no gate for ranks that share a GPU (the message before says why)");
+        }
     } else if (GP_OK != gp_shm_arena(&cls->arena)) {
         cls->arena = NULL; /* the first connection set then fails on all ranks together */
     }

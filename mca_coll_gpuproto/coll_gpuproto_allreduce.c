@@ -181,8 +181,9 @@ static int run_host(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
     return OMPI_SUCCESS;
 }
 
-static int run_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
-                    mca_coll_gpuproto_entry_t *e, const gp_work_t *work, gp_exec_record_t *record)
+static int poll_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
+                     mca_coll_gpuproto_entry_t *e, const gp_work_t *work,
+                     gp_exec_record_t *record)
 {
     gp_cuda_exec_t *exec = e->set->cuda;
     const uint32_t per_watch = cls->yield ? POLLS_PER_WATCH_YIELD : POLLS_PER_WATCH;
@@ -224,6 +225,25 @@ static int run_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
     }
     gp_cuda_exec_record(exec, record);
     return OMPI_SUCCESS;
+}
+
+static int run_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
+                    mca_coll_gpuproto_entry_t *e, const gp_work_t *work, gp_exec_record_t *record)
+{
+    gp_wait_info_t info;
+    gp_status_t status;
+    int rc;
+
+    if (!mca_coll_gpuproto_is_wide(cls, work->geom.channels)) {
+        return poll_cuda(m, cls, e, work, record);
+    }
+    status = mca_coll_gpuproto_gate_pass(m, cls, &info);
+    if (GP_OK != status) {
+        return fail(m, cls, &info, status);
+    }
+    rc = poll_cuda(m, cls, e, work, record);
+    gp_gate_leave(cls->gate);
+    return rc;
 }
 
 /* Device memory that kernels can reach, in place of a buffer they cannot. Grows, lives with the class. */

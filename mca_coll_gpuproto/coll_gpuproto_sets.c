@@ -121,6 +121,8 @@ void mca_coll_gpuproto_class_destroy(mca_coll_gpuproto_class_t *cls)
             cls->bounce[i] = NULL;
         }
     }
+    gp_gate_destroy(cls->gate);
+    cls->gate = NULL;
     if (NULL != cls->dev) {
         gp_cuda_dev_put(cls->dev);
         cls->dev = NULL;

@@ -20,16 +20,29 @@ static double seconds(void)
 
 void mca_coll_gpuproto_describe_wait(const gp_wait_info_t *info, char *text, size_t bytes)
 {
-    static const char *const kinds[] = {"nothing", "data from", "a free slot of", "the GPU"};
+    unsigned long long step = NULL != info ? (unsigned long long) info->step : 0;
 
-    if (NULL == info || GP_WAIT_NONE == info->kind) {
-        snprintf(text, bytes, "nothing in particular");
-    } else if (GP_WAIT_LAUNCH == info->kind) {
+    switch (NULL != info ? info->kind : GP_WAIT_NONE) {
+    case GP_WAIT_DATA:
+        snprintf(text, bytes, "channel %u step %llu: waiting for data from rank %u", info->channel,
+                 step, info->peer);
+        break;
+    case GP_WAIT_CREDIT:
+        snprintf(text, bytes, "channel %u step %llu: waiting for a free slot of rank %u",
+                 info->channel, step, info->peer);
+        break;
+    case GP_WAIT_LAUNCH:
         snprintf(text, bytes, "the kernel on the GPU to end");
-    } else {
-        snprintf(text, bytes, "channel %u step %llu: waiting for %s rank %u", info->channel,
-                 (unsigned long long) info->step,
-                 kinds[info->kind <= GP_WAIT_LAUNCH ? info->kind : 0], info->peer);
+        break;
+    case GP_WAIT_RANK:
+        snprintf(text, bytes, "rank %u to enter the call", info->peer);
+        break;
+    case GP_WAIT_TURN:
+        snprintf(text, bytes, "a call of another communicator on the same GPU to end");
+        break;
+    default:
+        snprintf(text, bytes, "nothing in particular");
+        break;
     }
 }
 

@@ -13,6 +13,7 @@ mca_coll_gpuproto_libgp_coll_la_SOURCES = \
     mca_coll_gpuproto/coll_gpuproto_build.h \
     mca_coll_gpuproto/coll_gpuproto_compat.h \
     mca_coll_gpuproto/coll_gpuproto_component.c \
+    mca_coll_gpuproto/coll_gpuproto_gate.c \
     mca_coll_gpuproto/coll_gpuproto_module.c \
     mca_coll_gpuproto/coll_gpuproto_presence.c \
     mca_coll_gpuproto/coll_gpuproto_pvar.c \

@@ -176,6 +176,12 @@ GP_FN void gp_store_release_u64(uint64_t *p, uint64_t v)
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
+/* Among processes of a host. Result: the sum. */
+GP_FN uint64_t gp_add_fetch_acq_rel_u64(uint64_t *p, uint64_t v)
+{
+    return __atomic_add_fetch(p, v, __ATOMIC_ACQ_REL);
+}
+
 /* Post a head; a CPU needs the release. */
 GP_FN void gp_store_head_u64(uint64_t *p, uint64_t v)
 {

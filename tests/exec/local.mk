@@ -29,3 +29,8 @@ tests_exec_test_host_exec_flags_LDADD = \
     transport/libgp_transport.la \
     planner/libgp_planner.la \
     -lpthread -lrt
+
+check_PROGRAMS += tests/exec/test_gate
+TESTS += tests/exec/test_gate
+tests_exec_test_gate_SOURCES = tests/exec/test_gate.c
+tests_exec_test_gate_LDADD = transport/libgp_transport.la planner/libgp_planner.la -lpthread -lrt
