@@ -41,8 +41,6 @@ static const uint64_t host_slot_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
 static const uint64_t good_slot_bytes[GP_PROTO_COUNT] = {16384, 32768, 32768};
 #define LEAST_SLOT_BYTES 4096u
 
-#define MOST_SETS 8u /* rules of a communicator, as many as gp_select() is asked for */
-
 void gp_params_init(gp_params_t *params)
 {
     memset(params, 0, sizeof(*params));
@@ -103,16 +101,16 @@ static uint64_t set_bytes(const gp_comm_desc_t *comm, uint32_t algorithm, const 
 }
 
 /*
- * The most one connection set may take. Sets that calls on this communicator can lead to (those of its
- * selection rule, and the one asked for) share the cap: who wishes little gets it, the others get the
+ * The most one connection set may take. Sets that calls on this communicator can lead to (those of
+ * gp_reachable(), and the one asked for) share the cap: who wishes little gets it, the others get the
  * same each.
  */
 static uint64_t most_set_bytes(const gp_comm_desc_t *comm, const gp_params_t *params,
-                               uint32_t algorithm, uint32_t protocol, uint32_t channels)
+                               uint32_t algorithm, uint32_t protocol)
 {
-    gp_rule_t sets[MOST_SETS + 1];
-    uint64_t wishes[MOST_SETS + 1];
-    uint32_t n = 0, rules = gp_select(comm, params, 0, sets, MOST_SETS);
+    gp_rule_t sets[GP_MOST_SETS + 1];
+    uint64_t wishes[GP_MOST_SETS + 1];
+    uint32_t n = 0, rules = gp_reachable(comm, params, sets);
     uint64_t left = params->max_fifo_bytes;
     uint32_t before;
 
@@ -120,13 +118,15 @@ static uint64_t most_set_bytes(const gp_comm_desc_t *comm, const gp_params_t *pa
     sets[rules].protocol = (uint8_t) protocol;
     for (uint32_t i = 0; i <= rules; i++) {
         gp_conn_geom_t g;
-        int seen = sets[i].algorithm >= GP_ALGO_CUSTOM || sets[i].protocol >= GP_PROTO_COUNT;
+        const char *reason;
+        int seen = 0;
 
         for (uint32_t k = 0; k < i; k++) {
             seen |= sets[k].algorithm == sets[i].algorithm && sets[k].protocol == sets[i].protocol;
         }
-        if (!seen) {
-            wish(comm, params, sets[i].algorithm, sets[i].protocol, channels, &g);
+        if (!seen
+            && GP_OK == gp_conn_wish(comm, params, sets[i].algorithm, sets[i].protocol, &g,
+                                     &reason)) {
             wishes[n++] = set_bytes(comm, sets[i].algorithm, &g);
         }
     }
@@ -225,12 +225,10 @@ static uint32_t channel_bound(const gp_comm_desc_t *comm, const gp_params_t *par
     return channels;
 }
 
-gp_status_t gp_plan_conn_geom(const gp_comm_desc_t *comm, const gp_params_t *params,
-                              uint32_t algorithm, uint32_t protocol, gp_conn_geom_t *geom,
-                              const char **reason)
+gp_status_t gp_conn_wish(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t algorithm,
+                         uint32_t protocol, gp_conn_geom_t *wish_p, const char **reason)
 {
     uint32_t channels;
-    uint64_t most;
     gp_conn_geom_t g;
 
     *reason = NULL;
@@ -249,11 +247,6 @@ gp_status_t gp_plan_conn_geom(const gp_comm_desc_t *comm, const gp_params_t *par
         return GP_DECLINED;
     }
     wish(comm, params, algorithm, protocol, channels, &g);
-    most = most_set_bytes(comm, params, algorithm, protocol, channels);
-    if (!fit(comm, params, algorithm, protocol, most, &g)) {
-        *reason = "max_fifo_mib: the FIFOs of this algorithm and protocol do not fit";
-        return GP_DECLINED;
-    }
     g.data_bytes = gp_data_bytes((gp_protocol_t) protocol, g.slot_bytes);
     if (0 == g.data_bytes) {
         *reason = "buffer size: a slot would hold no data";
@@ -265,6 +258,31 @@ gp_status_t gp_plan_conn_geom(const gp_comm_desc_t *comm, const gp_params_t *par
             *reason = "threads: not a multiple of 32 from 64 to what the protocol's kernel allows";
             return GP_DECLINED;
         }
+    }
+    *wish_p = g;
+    return GP_OK;
+}
+
+gp_status_t gp_plan_conn_geom(const gp_comm_desc_t *comm, const gp_params_t *params,
+                              uint32_t algorithm, uint32_t protocol, gp_conn_geom_t *geom,
+                              const char **reason)
+{
+    gp_conn_geom_t g;
+    uint64_t most;
+    gp_status_t status = gp_conn_wish(comm, params, algorithm, protocol, &g, reason);
+
+    if (GP_OK != status) {
+        return status;
+    }
+    most = most_set_bytes(comm, params, algorithm, protocol);
+    if (!fit(comm, params, algorithm, protocol, most, &g)) {
+        *reason = "max_fifo_mib: the FIFOs of this algorithm and protocol do not fit";
+        return GP_DECLINED;
+    }
+    g.data_bytes = gp_data_bytes((gp_protocol_t) protocol, g.slot_bytes);
+    if (0 == g.data_bytes) {
+        *reason = "max_fifo_mib: a slot would hold no data";
+        return GP_DECLINED;
     }
     *geom = g;
     return GP_OK;

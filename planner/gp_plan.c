@@ -12,8 +12,6 @@
 
 #include "planner/gp_plan_int.h"
 
-#define MOST_RULES 8
-
 /* Bytes per channel below which another channel costs more than it brings (docs/planner.md). */
 static const uint64_t least_channel_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
     [GP_ALGO_RING] = {2048, 4096, 32768},
@@ -21,8 +19,6 @@ static const uint64_t least_channel_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
     [GP_ALGO_FLAT] = {2048, 4096, 16384},
 };
 
-/* Simple hands on whole chunks: a tree then needs several in flight to be a pipeline. */
-#define PIPELINE_CHUNKS 4
 #define PIPELINE_LEAST_BYTES 4096
 
 static uint64_t ceil_div(uint64_t a, uint64_t b)
@@ -40,14 +36,15 @@ static uint32_t chunks_of(uint32_t algorithm, uint32_t n_ranks)
     return GP_ALGO_RING == algorithm ? n_ranks : 1;
 }
 
-static uint32_t call_channels(const gp_params_t *params, const gp_conn_geom_t *conn,
-                              uint32_t algorithm, uint32_t protocol, uint64_t bytes)
+uint32_t gp_call_channels(const gp_params_t *params, const gp_conn_geom_t *conn,
+                          uint32_t algorithm, uint32_t protocol, uint64_t bytes)
 {
     uint64_t channels = ceil_div(bytes, least_channel_bytes[algorithm][protocol]);
 
     if (channels < params->min_channels) {
         channels = params->min_channels;
     }
+    channels = 0 == channels ? 1 : channels;
     return channels < conn->channels ? (uint32_t) channels : conn->channels;
 }
 
@@ -82,7 +79,7 @@ static void call_geometry(const gp_comm_desc_t *comm, const gp_conn_geom_t *conn
     g->channel_elems = round_up(ceil_div(count, g->channels), unit);
     chunk = round_up(ceil_div(g->channel_elems, g->n_chunks), unit);
     if (GP_PROTO_SIMPLE == plan->protocol && 1 == g->n_chunks && comm->n_ranks > 1) {
-        uint64_t pipe = round_up(ceil_div(g->channel_elems, PIPELINE_CHUNKS), unit);
+        uint64_t pipe = round_up(ceil_div(g->channel_elems, GP_PIPELINE_CHUNKS), unit);
         uint64_t least = PIPELINE_LEAST_BYTES / plan->red.elem_bytes;
 
         pipe = pipe < least ? least : pipe;
@@ -94,11 +91,31 @@ static void call_geometry(const gp_comm_desc_t *comm, const gp_conn_geom_t *conn
     g->last_chunk_elems = round_up(ceil_div(rest, g->n_chunks), unit);
 }
 
+/* Keep those of `rules` that are among `sets`, in order. Returns how many. */
+static uint32_t keep(gp_rule_t *rules, uint32_t n, const gp_rule_t *sets, uint32_t n_sets)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0;
+
+        while (k < n_sets
+               && (sets[k].algorithm != rules[i].algorithm
+                   || sets[k].protocol != rules[i].protocol)) {
+            k++;
+        }
+        if (k < n_sets) {
+            rules[kept++] = rules[i];
+        }
+    }
+    return kept;
+}
+
 gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,
                          gp_type_t type, gp_op_t op, gp_plan_t *plan, const char **reason)
 {
     gp_red_t red = gp_red_of(type, op);
-    gp_rule_t rules[MOST_RULES];
+    gp_rule_t rules[GP_MOST_SETS], sets[GP_MOST_SETS];
     gp_conn_geom_t conn;
     gp_status_t status = GP_DECLINED;
     const char *first_reason = NULL;
@@ -115,7 +132,8 @@ gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, 
         return GP_ERR_INVALID;
     }
     bytes = count * red.elem_bytes;
-    n = gp_select(comm, params, bytes, rules, MOST_RULES);
+    n = gp_select(comm, params, bytes, rules, GP_MOST_SETS, &first_reason);
+    n = keep(rules, n, sets, gp_reachable(comm, params, sets));
     for (uint32_t i = 0; i < n; i++) {
         status = gp_plan_conn_geom(comm, params, rules[i].algorithm, rules[i].protocol, &conn,
                                    reason);
@@ -126,8 +144,9 @@ gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, 
             plan->executor = comm->executor;
             plan->red = red;
             plan->reason = rules[i].reason;
-            plan->geom.channels = call_channels(params, &conn, plan->algorithm, plan->protocol,
-                                                bytes);
+            plan->predicted_ns = rules[i].predicted_ns;
+            plan->geom.channels = gp_call_channels(params, &conn, plan->algorithm,
+                                                   plan->protocol, bytes);
             call_geometry(comm, &conn, count, plan);
             plan->threads = call_threads(params, &conn, plan->algorithm, plan->protocol,
                                          plan->geom.chunk_elems * red.elem_bytes);
@@ -144,10 +163,12 @@ int gp_plan_print(const gp_plan_t *plan, char *text, size_t text_bytes)
 {
     return snprintf(text, text_bytes,
                     "algorithm=%s protocol=%s executor=%s channels=%u threads=%u chunk=%llu "
-                    "loops=%llu reason=\"%s\"",
+                    "loops=%llu predicted_us=%llu.%llu reason=\"%s\"",
                     gp_algorithm_name(plan->algorithm), gp_protocol_name(plan->protocol),
                     gp_executor_name(plan->executor), plan->geom.channels, plan->threads,
                     (unsigned long long) plan->geom.chunk_elems,
                     (unsigned long long) plan->geom.loops,
+                    (unsigned long long) plan->predicted_ns / 1000,
+                    (unsigned long long) plan->predicted_ns % 1000 / 100,
                     NULL != plan->reason ? plan->reason : "");
 }

@@ -43,6 +43,7 @@ typedef struct gp_comm_desc {
     uint32_t min_capability;  /* 10 * major + minor of the least GPU; 0 on host */
     uint32_t max_capability;
     uint32_t oversubscribed;  /* host executor: more ranks than cores on some node */
+    uint32_t link_bytes_per_us; /* out of a GPU, or of a node where nodes differ; 0: the usual */
 } gp_comm_desc_t;
 
 /* Connection geometry of one (algorithm, protocol): fixed when the connections are made. */
@@ -62,6 +63,7 @@ typedef struct gp_plan {
     uint32_t threads;
     gp_geom_t geom;       /* partition of this call */
     gp_red_t red;
+    uint64_t predicted_ns; /* by the cost model (gp_cost.h) */
     const char *reason;   /* static text: the rule that chose algorithm and protocol */
 } gp_plan_t;
 

@@ -1,98 +1,135 @@
 /*
- * gp_select.c - which algorithm and protocol, as a size rule.
+ * gp_select.c - which algorithm and protocol: the lowest predicted time of what is allowed.
  *
- * Owns the thresholds; docs/planner.md says where each was measured. A forced algorithm or protocol is
- * never replaced: the rule then only chooses what was left open.
+ * A forced algorithm or protocol is never replaced: the model then only chooses what was left open.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
+#include <string.h>
+
+#include "planner/gp_cost.h"
 #include "planner/gp_plan_int.h"
 
-#define KI 1024ull
-#define MI (1024ull * 1024ull)
-#define ANY UINT64_MAX
+/* Flat needs a connection for each pair: beyond this it is only used when forced. */
+#define FLAT_MOST_RANKS 32u
 
-/* Several ranks on one GPU. */
-static const gp_rule_t same_gpu_rules[] = {
-    {8 * KI, GP_ALGO_FLAT, GP_PROTO_LL, "same-gpu: one hop, up to 8 KiB"},
-    {64 * KI, GP_ALGO_TREE, GP_PROTO_LL, "same-gpu: fewest hops that scale, up to 64 KiB"},
-    {1 * MI, GP_ALGO_RING, GP_PROTO_LL, "same-gpu: no fences, up to 1 MiB"},
-    {4 * MI, GP_ALGO_RING, GP_PROTO_LL128, "same-gpu: 15/16 of the bandwidth without fences"},
-    {ANY, GP_ALGO_RING, GP_PROTO_SIMPLE, "same-gpu: full bandwidth"},
-};
+/* Sizes at which the choices of a communicator are looked at, to know its connection sets. */
+#define FIRST_BYTES_LOG2 2u
+#define LAST_BYTES_LOG2 32u
 
-/* Different GPUs: the published crossovers. */
-static const gp_rule_t gpu_rules[] = {
-    {8 * KI, GP_ALGO_FLAT, GP_PROTO_LL, "gpus: one hop, up to 8 KiB"},
-    {64 * KI, GP_ALGO_TREE, GP_PROTO_LL, "gpus: few hops, up to 64 KiB"},
-    {512 * KI, GP_ALGO_RING, GP_PROTO_LL, "gpus: no fences, up to 512 KiB"},
-    {2 * MI, GP_ALGO_RING, GP_PROTO_LL128, "gpus: 15/16 of the bandwidth without fences"},
-    {ANY, GP_ALGO_RING, GP_PROTO_SIMPLE, "gpus: full bandwidth"},
-};
-
-/* Host memory, one thread a rank. */
-static const gp_rule_t host_rules[] = {
-    {2 * KI, GP_ALGO_FLAT, GP_PROTO_LL, "host: one hop, up to 2 KiB"},
-    {16 * KI, GP_ALGO_FLAT, GP_PROTO_SIMPLE, "host: one hop without flags in the data"},
-    {ANY, GP_ALGO_RING, GP_PROTO_SIMPLE, "host: each byte moved least often"},
-};
-static const gp_rule_t host_many_rules[] = {
-    {4 * KI, GP_ALGO_TREE, GP_PROTO_LL, "host: few hops, up to 4 KiB"},
-    {32 * KI, GP_ALGO_TREE, GP_PROTO_SIMPLE, "host: few hops, up to 32 KiB"},
-    {ANY, GP_ALGO_RING, GP_PROTO_SIMPLE, "host: each byte moved least often"},
-};
-
-#define FLAT_MOST_RANKS_GPU 8
-#define FLAT_MOST_RANKS_HOST 4
-
-static const gp_rule_t *rules_of(const gp_comm_desc_t *comm, uint32_t *n)
+static const char *excluded(const gp_comm_desc_t *comm, const gp_params_t *params,
+                            const gp_choice_t *c, gp_conn_geom_t *wish)
 {
-    if (GP_EXEC_HOST == comm->executor) {
-        if (comm->n_ranks <= FLAT_MOST_RANKS_HOST) {
-            *n = sizeof(host_rules) / sizeof(host_rules[0]);
-            return host_rules;
+    const char *reason = NULL;
+
+    if (GP_AUTO != params->algorithm && (uint32_t) params->algorithm != c->algorithm) {
+        return "another algorithm is forced";
+    }
+    if (GP_AUTO != params->protocol && (uint32_t) params->protocol != c->protocol) {
+        return "another protocol is forced";
+    }
+    if (GP_AUTO == params->algorithm && GP_ALGO_FLAT == c->algorithm
+        && comm->n_ranks > FLAT_MOST_RANKS) {
+        return "flat: a connection for each pair of more than 32 ranks";
+    }
+    if (GP_OK != gp_conn_wish(comm, params, c->algorithm, c->protocol, wish, &reason)) {
+        return NULL != reason ? reason : "not possible here";
+    }
+    return NULL;
+}
+
+static int before(const gp_choice_t *a, const gp_choice_t *b)
+{
+    if ((NULL == a->excluded) != (NULL == b->excluded)) {
+        return NULL == a->excluded;
+    }
+    if (NULL != a->excluded || a->cost.total_ns != b->cost.total_ns) {
+        return NULL == a->excluded && a->cost.total_ns < b->cost.total_ns;
+    }
+    return a->cost.hops < b->cost.hops;
+}
+
+void gp_choices(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t bytes,
+                gp_choice_t choices[GP_CHOICES])
+{
+    uint32_t n = 0;
+
+    for (uint32_t a = 0; a < GP_ALGO_CUSTOM; a++) {
+        for (uint32_t p = 0; p < GP_PROTO_COUNT; p++) {
+            gp_choice_t c;
+            gp_conn_geom_t wish;
+            uint32_t at = n++;
+
+            memset(&c, 0, sizeof(c));
+            c.algorithm = a;
+            c.protocol = p;
+            c.excluded = excluded(comm, params, &c, &wish);
+            if (NULL == c.excluded) {
+                gp_cost_of(comm, params, &wish, a, p, bytes, &c.cost);
+            }
+            for (; at > 0 && before(&c, &choices[at - 1]); at--) {
+                choices[at] = choices[at - 1];
+            }
+            choices[at] = c;
         }
-        *n = sizeof(host_many_rules) / sizeof(host_many_rules[0]);
-        return host_many_rules;
     }
-    if (GP_PATH_SELF_GPU == comm->worst_path) {
-        *n = sizeof(same_gpu_rules) / sizeof(same_gpu_rules[0]);
-        return same_gpu_rules;
-    }
-    *n = sizeof(gpu_rules) / sizeof(gpu_rules[0]);
-    return gpu_rules;
 }
 
-/* What the user forced is not weighed; flat is only chosen freely where its traffic stays small. */
-static int rule_fits(const gp_comm_desc_t *comm, const gp_params_t *params, const gp_rule_t *rule)
+static const char *reason_of(const gp_params_t *params)
 {
-    return GP_AUTO != params->algorithm || GP_ALGO_FLAT != rule->algorithm
-           || GP_EXEC_HOST == comm->executor || comm->n_ranks <= FLAT_MOST_RANKS_GPU;
+    if (GP_AUTO != params->algorithm) {
+        return GP_AUTO != params->protocol ? "forced algorithm and protocol"
+                                           : "forced algorithm, protocol by the cost model";
+    }
+    return GP_AUTO != params->protocol ? "forced protocol, algorithm by the cost model"
+                                       : "cost model: lowest predicted time";
 }
 
-/* The rules from the call's size upwards, with what is forced put in their place. */
 uint32_t gp_select(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t bytes,
-                   gp_rule_t *rules, uint32_t most)
+                   gp_rule_t *rules, uint32_t most, const char **why)
 {
-    uint32_t n, found = 0;
-    const gp_rule_t *table = rules_of(comm, &n);
+    gp_choice_t choices[GP_CHOICES];
+    uint32_t n = 0;
 
-    for (uint32_t i = 0; i < n && found < most; i++) {
-        if (bytes > table[i].max_bytes || !rule_fits(comm, params, &table[i])) {
-            continue;
-        }
-        rules[found] = table[i];
-        if (GP_AUTO != params->algorithm) {
-            rules[found].algorithm = (uint8_t) params->algorithm;
-            rules[found].reason = "forced algorithm, protocol by size";
-        }
-        if (GP_AUTO != params->protocol) {
-            rules[found].protocol = (uint8_t) params->protocol;
-            rules[found].reason = GP_AUTO != params->algorithm
-                                    ? "forced algorithm and protocol"
-                                    : "forced protocol, algorithm by size";
-        }
-        found++;
+    gp_choices(comm, params, bytes, choices);
+    for (uint32_t i = 0; i < GP_CHOICES && n < most && NULL == choices[i].excluded; i++, n++) {
+        rules[n].algorithm = (uint8_t) choices[i].algorithm;
+        rules[n].protocol = (uint8_t) choices[i].protocol;
+        rules[n].predicted_ns = choices[i].cost.total_ns;
+        rules[n].reason = reason_of(params);
     }
-    return found;
+    if (0 == n) {
+        /* What was asked for is excluded: by the rule of the first that was not ruled out by force. */
+        *why = choices[0].excluded;
+        for (uint32_t i = 0; i < GP_CHOICES; i++) {
+            if (NULL == strstr(choices[i].excluded, "is forced")) {
+                *why = choices[i].excluded;
+                break;
+            }
+        }
+    }
+    return n;
+}
+
+uint32_t gp_reachable(const gp_comm_desc_t *comm, const gp_params_t *params, gp_rule_t *rules)
+{
+    uint32_t n = 0;
+
+    for (uint32_t log2 = FIRST_BYTES_LOG2; log2 <= LAST_BYTES_LOG2; log2 += 2) {
+        gp_rule_t best;
+        const char *why;
+        uint32_t k = 0;
+
+        if (0 == gp_select(comm, params, 1ull << log2, &best, 1, &why)) {
+            return 0;
+        }
+        while (k < n
+               && (rules[k].algorithm != best.algorithm || rules[k].protocol != best.protocol)) {
+            k++;
+        }
+        if (k == n) {
+            rules[n++] = best;
+        }
+    }
+    return n;
 }

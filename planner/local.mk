@@ -5,6 +5,8 @@
 noinst_LTLIBRARIES += planner/libgp_planner.la
 planner_libgp_planner_la_SOURCES = \
     planner/gp_conn_geom.c \
+    planner/gp_cost.c \
+    planner/gp_cost.h \
     planner/gp_emit.h \
     planner/gp_flat.c \
     planner/gp_log.c \
