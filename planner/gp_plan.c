@@ -65,6 +65,42 @@ static uint32_t call_threads(const gp_params_t *params, const gp_conn_geom_t *co
     return threads < conn->threads ? (uint32_t) threads : conn->threads;
 }
 
+static uint32_t floor_log2(uint32_t n)
+{
+    uint32_t log2 = 0;
+
+    while (n > 1) {
+        n /= 2;
+        log2++;
+    }
+    return log2;
+}
+
+/*
+ * A tree over LL128 hands on smaller chunks when there are few of them: the published rule. While
+ * bytes / (channels x chunk) is below (1 + log2 nodes + 0.1 x ranks per node) x 64 / ranks per node and
+ * the chunk is above 131,072 bytes it is halved, then the same with 16 and 32,768.
+ */
+static uint64_t tree_ll128_chunk_bytes(const gp_comm_desc_t *comm, uint64_t bytes,
+                                       uint32_t channels, uint64_t chunk_bytes)
+{
+    static const struct {
+        uint64_t factor, least_bytes;
+    } stages[] = {{64, 131072}, {16, 32768}};
+    uint64_t nodes = comm->n_nodes > 0 ? comm->n_nodes : 1;
+    uint64_t per_node = comm->n_ranks > nodes ? comm->n_ranks / nodes : 1;
+    uint64_t depth10 = 10 + 10 * (uint64_t) floor_log2((uint32_t) nodes) + per_node;
+
+    for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
+        /* bytes / (channels * chunk) < depth10 / 10 * factor / per_node, without fractions. */
+        while (chunk_bytes > stages[i].least_bytes
+               && bytes / chunk_bytes / channels * 10 * per_node < depth10 * stages[i].factor) {
+            chunk_bytes /= 2;
+        }
+    }
+    return chunk_bytes / 16 * 16;
+}
+
 static void call_geometry(const gp_comm_desc_t *comm, const gp_conn_geom_t *conn, uint64_t count,
                           gp_plan_t *plan)
 {
@@ -84,6 +120,11 @@ static void call_geometry(const gp_comm_desc_t *comm, const gp_conn_geom_t *conn
 
         pipe = pipe < least ? least : pipe;
         chunk = chunk < pipe ? chunk : pipe;
+    }
+    if (GP_ALGO_TREE == plan->algorithm && GP_PROTO_LL128 == plan->protocol) {
+        slot_elems = tree_ll128_chunk_bytes(comm, count * plan->red.elem_bytes, g->channels,
+                                            slot_elems * plan->red.elem_bytes)
+                     / plan->red.elem_bytes;
     }
     g->chunk_elems = chunk < slot_elems ? chunk : slot_elems;
     g->loops = ceil_div(g->channel_elems, g->n_chunks * g->chunk_elems);

@@ -636,6 +636,35 @@ static void test_chunks(void)
           "a tree call on one channel with Simple: four chunks in flight");
 }
 
+/* Chunk bytes of a tree over LL128 with the published buffer: 576,000 data bytes a slot. */
+static uint64_t tree_chunk(uint32_t ranks, uint32_t nodes, uint32_t channels, uint64_t bytes)
+{
+    gp_comm_desc_t comm = gpus(ranks, GP_PATH_NVLINK);
+    gp_params_t params = no_wishes();
+
+    comm.n_nodes = nodes;
+    params.algorithm = GP_ALGO_TREE;
+    params.protocol = GP_PROTO_LL128;
+    params.buffer_bytes[GP_PROTO_LL128] = GP_LL128_BUFFER_BYTES;
+    params.max_fifo_bytes = 1024 * MI;
+    params.min_channels = params.max_channels = channels;
+    return plan_of(&comm, &params, bytes).geom.chunk_elems * 4;
+}
+
+static void test_tree_chunks(void)
+{
+    /* By hand: 8 ranks on a node give (1 + 0 + 0.8) x 64 / 8 = 14.4, then x 16 / 8 = 3.6. */
+    gp_ok(576000 == tree_chunk(8, 1, 2, 64 * MI), "tree/ll128, 64 MiB: 58 chunks are enough");
+    /* 16 MiB / 2 / 576,000 = 14 < 14.4: halved once; then 29 >= 3.6. */
+    gp_ok(288000 == tree_chunk(8, 1, 2, 16 * MI), "tree/ll128, 16 MiB: halved");
+    /* 4 MiB: 3, 7, 14 (144,000), 29 (72,000): stops at 72,000; 29 >= 3.6. */
+    gp_ok(72000 == tree_chunk(8, 1, 2, 4 * MI), "tree/ll128, 4 MiB: halved three times");
+    /* 512 KiB: down to 72,000, then 3 < 3.6: halved again, then 7 >= 3.6. */
+    gp_ok(36000 == tree_chunk(8, 1, 2, 512 * KI), "tree/ll128, 512 KiB: the second limit");
+    /* Two ranks a node, 8 nodes: (1 + 3 + 0.2) x 64 / 2 = 134.4 > 58; x 16 / 2 = 33.6 < 116. */
+    gp_ok(72000 == tree_chunk(16, 8, 2, 16 * MI), "tree/ll128 over nodes: smaller chunks");
+}
+
 int main(void)
 {
     gp_tap_begin();
@@ -651,5 +680,6 @@ int main(void)
     test_pure();
     test_print();
     test_chunks();
+    test_tree_chunks();
     return gp_tap_end();
 }
