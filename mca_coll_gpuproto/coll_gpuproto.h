@@ -55,6 +55,7 @@ typedef struct mca_coll_gpuproto_component {
     unsigned long long ll_buffsize;
     unsigned long long ll128_buffsize;
     int max_fifo_mib;
+    int other_jobs;         /* 1: take turns with other jobs on the GPUs */
     int trace;
     int timeout;            /* seconds; 0: never abort */
     int warn_after;         /* seconds; 0: never warn */
@@ -132,7 +133,8 @@ typedef struct mca_coll_gpuproto_class {
     gp_arena_t *arena;
     gp_cuda_dev_t *dev;         /* device class */
     bool yield;                 /* more ranks than cores: give the core away while waiting */
-    bool gated;                 /* others may use our GPUs: wide launches pass the gate */
+    bool gated;                 /* ranks share GPUs: wide launches pass the gate */
+    bool turns;                 /* and take turns, as calls of other communicators may be in flight */
     gp_gate_t *gate;
     mca_coll_gpuproto_set_t *sets[GP_ALGO_CUSTOM][GP_PROTO_COUNT];
     mca_coll_gpuproto_entry_t cache[MCA_COLL_GPUPROTO_CACHE];
@@ -217,7 +219,7 @@ bool mca_coll_gpuproto_watch_due(const mca_coll_gpuproto_watch_t *watch);
 void mca_coll_gpuproto_describe_wait(const gp_wait_info_t *info, char *text, size_t bytes);
 
 /* coll_gpuproto_gate.c */
-bool mca_coll_gpuproto_is_wide(const mca_coll_gpuproto_class_t *cls, uint32_t channels);
+bool mca_coll_gpuproto_is_wide(const mca_coll_gpuproto_class_t *cls, const gp_work_t *work);
 /*
  * Wait until a wide launch may start: GP_OK, and gp_gate_leave() is due when it has ended. Else an error;
  * info: what was waited for.

@@ -191,7 +191,7 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
     const mca_coll_gpuproto_component_t *c = &mca_coll_gpuproto_component;
     gp_comm_desc_t *d = &cls->desc;
     bool device = MCA_COLL_GPUPROTO_CLASS_DEVICE == cls->id;
-    bool any_gpu = false, shared = false;
+    bool any_gpu = false, shared = false, turns = c->other_jobs;
     uint32_t most = 0;
 
     memset(d, 0, sizeof(*d));
@@ -212,7 +212,8 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
             return false;
         }
         any_gpu |= 0 != r[i].has_gpu;
-        shared |= 0 != r[i].threads;
+        /* Threads of a process, or processes outside of this communicator. */
+        turns |= 0 != r[i].threads || r[i].local_procs > n;
         if (r[i].host != r[0].host) {
             snprintf(reason, bytes, "rank 0 and rank %u are on different hosts", i);
             return false;
@@ -250,8 +251,7 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
                      on_gpu);
             return false;
         }
-        /* Processes of the job that are not in this communicator may be on the GPU as well. */
-        shared |= on_gpu > 1 || r[i].local_procs > n;
+        shared |= on_gpu > 1;
         most = on_gpu > most ? on_gpu : most;
         d->sm_count = r[i].sm_count < d->sm_count ? r[i].sm_count : d->sm_count;
         d->min_capability = r[i].capability < d->min_capability ? r[i].capability
@@ -261,11 +261,12 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
     }
     /* Of all that share a GPU one at a time fills it (gp_gate.h): only this communicator counts. */
     d->ranks_per_gpu = most;
-    cls->gated = shared;
+    cls->gated = shared || turns;
+    cls->turns = turns;
     return true;
 }
 
-/* The gate of a communicator whose GPUs others may use as well: a key for each GPU. */
+/* The gate of a communicator; a key for each GPU where it has to take turns with others. */
 static gp_status_t make_gate(const record_t *r, const gp_boot_t *boot,
                              mca_coll_gpuproto_class_t *cls)
 {
@@ -273,7 +274,7 @@ static gp_status_t make_gate(const record_t *r, const gp_boot_t *boot,
     gp_arena_t *shm = NULL;
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < boot->n_ranks; i++) {
+    for (uint32_t i = 0; cls->turns && i < boot->n_ranks; i++) {
         uint64_t key = 14695981039346656037ull;
         uint32_t k = 0;
 

@@ -234,7 +234,7 @@ static int run_cuda(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
     gp_status_t status;
     int rc;
 
-    if (!mca_coll_gpuproto_is_wide(cls, work->geom.channels)) {
+    if (!mca_coll_gpuproto_is_wide(cls, work)) {
         return poll_cuda(m, cls, e, work, record);
     }
     status = mca_coll_gpuproto_gate_pass(m, cls, &info);

@@ -108,13 +108,13 @@ static unsigned long long hash_params(void)
 {
     char text[512];
     unsigned long long h = 14695981039346656037ull;
-    int n = snprintf(text, sizeof(text), "%d %d %d %d %d %d %d %d %llu %llu %llu %d %d %d %d",
+    int n = snprintf(text, sizeof(text), "%d %d %d %d %d %d %d %d %llu %llu %llu %d %d %d %d %d",
                      COMPONENT->algorithm_value, COMPONENT->protocol_value,
                      COMPONENT->executor_value, COMPONENT->host_buffers_value,
                      COMPONENT->min_channels, COMPONENT->max_channels, COMPONENT->threads,
                      COMPONENT->ll128_unsafe, COMPONENT->buffsize, COMPONENT->ll_buffsize,
                      COMPONENT->ll128_buffsize, COMPONENT->max_fifo_mib, (int) COMPONENT->named,
-                     (int) COMPONENT->enabled, COMPONENT->priority);
+                     (int) COMPONENT->enabled, COMPONENT->priority, COMPONENT->other_jobs);
 
     for (int i = 0; i < n && i < (int) sizeof(text); i++) {
         h = (h ^ (unsigned char) text[i]) * 1099511628211ull;
@@ -149,6 +149,7 @@ static void check_params(void)
     range_check("coll_gpuproto_trace", &COMPONENT->trace, 0, 1, 0);
     range_check("coll_gpuproto_timeout", &COMPONENT->timeout, 0, 1000000, 0);
     range_check("coll_gpuproto_warn_after", &COMPONENT->warn_after, 0, 1000000, WARN_AFTER_DEFAULT);
+    range_check("coll_gpuproto_other_jobs", &COMPONENT->other_jobs, 0, 1, 0);
     range_check("coll_gpuproto_ll128_unsafe", &COMPONENT->ll128_unsafe, 0, 1, 0);
     if (COMPONENT->min_channels > 0 && COMPONENT->max_channels > 0
         && COMPONENT->min_channels > COMPONENT->max_channels) {
@@ -210,6 +211,10 @@ static int register_params(void)
     COMPONENT->max_fifo_mib = MAX_FIFO_MIB_DEFAULT;
     reg("max_fifo_mib", "Most FIFO memory per rank and communicator, MiB", MCA_BASE_VAR_TYPE_INT,
         OPAL_INFO_LVL_5, &COMPONENT->max_fifo_mib);
+    COMPONENT->other_jobs = 0;
+    reg("other_jobs",
+        "1: other jobs use gpuproto on the same GPUs; calls that fill a GPU take turns with theirs",
+        MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_6, &COMPONENT->other_jobs);
     COMPONENT->trace = 0;
     reg("trace", "1: print one machine-readable line per call on stderr", MCA_BASE_VAR_TYPE_INT,
         OPAL_INFO_LVL_4, &COMPONENT->trace);

@@ -13,14 +13,19 @@
 #define POLLS_PER_PROGRESS 256u
 #define POLLS_PER_WATCH 4096u
 
+/* A block of so few threads finds room beside the largest one: a quarter of an SM's registers. */
+#define SMALL_BLOCK_THREADS 256u
+
 /*
- * One or two blocks a rank always find room: beside a wide launch, too, as an SM takes several blocks.
- * The same for more, as long as all ranks of the GPU together stay within an eighth of it.
+ * One or two blocks a rank always find room, and so do more small ones, as long as all ranks of the GPU
+ * together stay within an eighth of it.
  */
-bool mca_coll_gpuproto_is_wide(const mca_coll_gpuproto_class_t *cls, uint32_t channels)
+bool mca_coll_gpuproto_is_wide(const mca_coll_gpuproto_class_t *cls, const gp_work_t *work)
 {
-    return NULL != cls->gate && channels > 2
-           && (uint64_t) channels * cls->desc.ranks_per_gpu > cls->desc.sm_count / 8;
+    uint64_t blocks = (uint64_t) work->geom.channels * cls->desc.ranks_per_gpu;
+
+    return NULL != cls->gate && work->geom.channels > 2
+           && (blocks > cls->desc.sm_count / 8 || work->threads > SMALL_BLOCK_THREADS);
 }
 
 gp_status_t mca_coll_gpuproto_gate_pass(mca_coll_gpuproto_module_t *m,

@@ -6,7 +6,8 @@
  *
  *   1. all ranks of the communicator have arrived: a late rank leaves the GPUs to the application;
  *   2. one of them holds the token of every GPU that the communicator uses: of several communicators, in
- *      whatever order threads and processes call them, one at a time fills a GPU.
+ *      whatever order threads and processes call them, one at a time fills a GPU. Without keys there are
+ *      no tokens, for a communicator that is alone on its GPUs.
  *
  * Tokens are names of abstract Unix sockets: the kernel lets one process bind a name, and frees it when
  * that process ends, however it ends. They hold among processes of one network namespace.
