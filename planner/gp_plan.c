@@ -79,7 +79,8 @@ static uint32_t floor_log2(uint32_t n)
 /*
  * A tree over LL128 hands on smaller chunks when there are few of them: the published rule. While
  * bytes / (channels x chunk) is below (1 + log2 nodes + 0.1 x ranks per node) x 64 / ranks per node and
- * the chunk is above 131,072 bytes it is halved, then the same with 16 and 32,768.
+ * the chunk is above 131,072 bytes it is halved, then the same with 16 and 32,768. Not on one shared
+ * GPU: its slots are small already, and half of them cost a fifth more there (8 ranks, 2 MiB).
  */
 static uint64_t tree_ll128_chunk_bytes(const gp_comm_desc_t *comm, uint64_t bytes,
                                        uint32_t channels, uint64_t chunk_bytes)
@@ -121,7 +122,8 @@ static void call_geometry(const gp_comm_desc_t *comm, const gp_conn_geom_t *conn
         pipe = pipe < least ? least : pipe;
         chunk = chunk < pipe ? chunk : pipe;
     }
-    if (GP_ALGO_TREE == plan->algorithm && GP_PROTO_LL128 == plan->protocol) {
+    if (GP_ALGO_TREE == plan->algorithm && GP_PROTO_LL128 == plan->protocol
+        && GP_PATH_SELF_GPU != comm->worst_path) {
         slot_elems = tree_ll128_chunk_bytes(comm, count * plan->red.elem_bytes, g->channels,
                                             slot_elems * plan->red.elem_bytes)
                      / plan->red.elem_bytes;

@@ -69,12 +69,12 @@ static void test_by_hand(void)
     gp_conn_geom_t conn = {32, 2, 131072, 131072, 512, 0};
     gp_cost_t c;
 
-    /* Traffic of 1 GiB: own 2, wires 4 * 3/4: 5 GiB a rank, over 32 blocks of 35,500 bytes/us. */
+    /* Traffic of 1 GiB: own 2, wires 4 * 3/4: 5 GiB a rank, over 32 blocks of 34,800 bytes/us. */
     gp_cost_of(&comm, &params, &conn, GP_ALGO_RING, GP_PROTO_SIMPLE, 1024 * MI, &c);
-    gp_ok(6 == c.hops && 32 == c.channels && 12300 == c.base_ns && 6 * 3000 == c.latency_ns,
+    gp_ok(6 == c.hops && 32 == c.channels && 17900 == c.base_ns && 6 * 2240 == c.latency_ns,
           "ring/simple on one GPU: %u hops, %llu + %llu ns", c.hops,
           (unsigned long long) c.base_ns, (unsigned long long) c.latency_ns);
-    gp_ok(c.transfer_ns / 1000 == 5 * 1024 * MI / 32 / 35500,
+    gp_ok(c.transfer_ns / 1000 == 5 * 1024 * MI / 32 / 34800,
           "ring/simple on one GPU: 1 GiB takes %llu ns", (unsigned long long) c.transfer_ns);
     gp_ok(c.total_ns == c.base_ns + c.transfer_ns + c.latency_ns / 2,
           "and half the hops are hidden");
@@ -138,14 +138,19 @@ static void test_measured(void)
         uint64_t bytes;
         double us;
     } rows[] = {
+        {GP_EXEC_CUDA, 2, GP_ALGO_FLAT, GP_PROTO_LL, 512, 13.5},
+        {GP_EXEC_CUDA, 2, GP_ALGO_RING, GP_PROTO_LL, 16 * MI, 91.8},
         {GP_EXEC_CUDA, 2, GP_ALGO_RING, GP_PROTO_SIMPLE, 1024 * MI, 1983.8},
-        {GP_EXEC_CUDA, 2, GP_ALGO_RING, GP_PROTO_LL, 16 * MI, 82.1},
-        {GP_EXEC_CUDA, 4, GP_ALGO_RING, GP_PROTO_SIMPLE, 1024 * MI, 4777},
+        {GP_EXEC_CUDA, 4, GP_ALGO_FLAT, GP_PROTO_LL, 8, 20.7},
+        {GP_EXEC_CUDA, 4, GP_ALGO_TREE, GP_PROTO_LL, 32 * KI, 21.5},
+        {GP_EXEC_CUDA, 4, GP_ALGO_RING, GP_PROTO_LL, 256 * KI, 25.4},
+        {GP_EXEC_CUDA, 4, GP_ALGO_RING, GP_PROTO_SIMPLE, 2 * MI, 37.2},
+        {GP_EXEC_CUDA, 4, GP_ALGO_RING, GP_PROTO_SIMPLE, 1024 * MI, 4706.1},
         {GP_EXEC_CUDA, 4, GP_ALGO_TREE, GP_PROTO_LL, 1024 * MI, 21594},
-        {GP_EXEC_CUDA, 4, GP_ALGO_FLAT, GP_PROTO_LL, 8, 16.7},
-        {GP_EXEC_CUDA, 8, GP_ALGO_RING, GP_PROTO_LL128, 128 * MI, 1530.5},
+        {GP_EXEC_CUDA, 8, GP_ALGO_RING, GP_PROTO_LL, 4 * KI, 33.8},
         {GP_EXEC_CUDA, 8, GP_ALGO_TREE, GP_PROTO_LL128, 2 * MI, 69.9},
-        {GP_EXEC_CUDA, 8, GP_ALGO_FLAT, GP_PROTO_LL, 262144, 54.3},
+        {GP_EXEC_CUDA, 8, GP_ALGO_FLAT, GP_PROTO_LL, 256 * KI, 61.9},
+        {GP_EXEC_CUDA, 8, GP_ALGO_RING, GP_PROTO_LL128, 128 * MI, 1530.5},
         {GP_EXEC_HOST, 2, GP_ALGO_RING, GP_PROTO_SIMPLE, 8 * MI, 1540.2},
         {GP_EXEC_HOST, 2, GP_ALGO_FLAT, GP_PROTO_LL, 8, 0.30},
     };
