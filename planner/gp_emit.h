@@ -30,10 +30,14 @@ void gp_emit_send(gp_emit_t *e, uint32_t send_link);
 gp_status_t gp_emit_end(gp_emit_t *e, gp_program_t **program_p);
 
 gp_status_t gp_emit_single(gp_program_t **program_p);
-gp_status_t gp_emit_ring(uint32_t n_ranks, uint32_t rank, uint32_t channel,
+gp_status_t gp_emit_ring(const gp_shape_t *shape, uint32_t rank, uint32_t channel,
                          gp_program_t **program_p);
-gp_status_t gp_emit_tree(uint32_t n_ranks, uint32_t rank, uint32_t channel, uint32_t n_channels,
+gp_status_t gp_emit_tree(const gp_shape_t *shape, uint32_t rank, uint32_t channel,
                          gp_program_t **program_p);
 gp_status_t gp_emit_flat(uint32_t n_ranks, uint32_t rank, gp_program_t **program_p);
+
+/* The order of the ranks on a channel: the layout's, each node turned by one rank every second channel. */
+uint32_t gp_rank_at(const gp_shape_t *shape, uint32_t channel, uint32_t position);
+uint32_t gp_position_of(const gp_shape_t *shape, uint32_t channel, uint32_t rank);
 
 #endif /* GP_EMIT_H */

@@ -40,27 +40,102 @@ void gp_program_free(gp_program_t *program)
     free(program);
 }
 
-gp_status_t gp_program_emit(gp_algorithm_t algorithm, uint32_t n_ranks, uint32_t rank,
-                            uint32_t channel, uint32_t n_channels, gp_program_t **program_p)
+/* Node that holds a position: the last one that begins at or before it. */
+static uint32_t node_of(const gp_layout_t *layout, uint32_t position)
 {
+    uint32_t low = 0, high = layout->n_nodes;
+
+    while (high - low > 1) {
+        uint32_t mid = low + (high - low) / 2;
+
+        if (layout->first[mid] <= position) {
+            low = mid;
+        } else {
+            high = mid;
+        }
+    }
+    return low;
+}
+
+uint32_t gp_rank_at(const gp_shape_t *shape, uint32_t channel, uint32_t position)
+{
+    const gp_layout_t *layout = shape->layout;
+    uint32_t node, begin, size;
+
+    if (NULL == layout) {
+        return position;
+    }
+    node = node_of(layout, position);
+    begin = layout->first[node];
+    size = layout->first[node + 1] - begin;
+    return layout->order[begin + (position - begin + channel / 2) % size];
+}
+
+uint32_t gp_position_of(const gp_shape_t *shape, uint32_t channel, uint32_t rank)
+{
+    const gp_layout_t *layout = shape->layout;
+    uint32_t at = 0, node, begin, size;
+
+    if (NULL == layout) {
+        return rank;
+    }
+    while (layout->order[at] != rank) {
+        at++;
+    }
+    node = node_of(layout, at);
+    begin = layout->first[node];
+    size = layout->first[node + 1] - begin;
+    return begin + (at - begin + size - channel / 2 % size) % size;
+}
+
+/* Does a layout have each rank once and no empty node? */
+static int layout_is_valid(const gp_layout_t *layout, uint32_t n_ranks)
+{
+    unsigned char *seen;
+    int valid;
+
+    if (0 == layout->n_nodes || layout->n_nodes > n_ranks || 0 != layout->first[0]
+        || n_ranks != layout->first[layout->n_nodes]) {
+        return 0;
+    }
+    for (uint32_t k = 0; k < layout->n_nodes; k++) {
+        if (layout->first[k] >= layout->first[k + 1]) {
+            return 0;
+        }
+    }
+    seen = calloc(n_ranks, 1);
+    valid = NULL != seen;
+    for (uint32_t i = 0; valid && i < n_ranks; i++) {
+        valid = layout->order[i] < n_ranks && !seen[layout->order[i]]++;
+    }
+    free(seen);
+    return valid;
+}
+
+gp_status_t gp_program_emit_shape(const gp_shape_t *shape, uint32_t rank, uint32_t channel,
+                                  gp_program_t **program_p)
+{
+    gp_shape_t s = *shape;
     gp_program_t *p;
     gp_status_t status;
 
-    if (0 == n_ranks || rank >= n_ranks || channel >= n_channels || NULL == program_p) {
+    if (0 == s.n_ranks || rank >= s.n_ranks || channel >= s.n_channels || NULL == program_p
+        || 0 == s.slices || s.slices > GP_MOST_SLICES
+        || (NULL != s.layout && !layout_is_valid(s.layout, s.n_ranks))) {
         return GP_ERR_INVALID;
     }
-    if (1 == n_ranks) {
+    if (1 == s.n_ranks) {
         status = gp_emit_single(&p);
     } else {
-        switch (algorithm) {
+        switch (s.algorithm) {
         case GP_ALGO_RING:
-            status = gp_emit_ring(n_ranks, rank, channel, &p);
+            status = gp_emit_ring(&s, rank, channel, &p);
             break;
         case GP_ALGO_TREE:
-            status = gp_emit_tree(n_ranks, rank, channel, n_channels, &p);
+            status = gp_emit_tree(&s, rank, channel, &p);
             break;
         case GP_ALGO_FLAT:
-            status = gp_emit_flat(n_ranks, rank, &p);
+            status = gp_emit_flat(s.n_ranks, rank, &p);
             break;
         default:
             status = GP_ERR_INVALID;
@@ -70,12 +145,20 @@ gp_status_t gp_program_emit(gp_algorithm_t algorithm, uint32_t n_ranks, uint32_t
     if (GP_OK != status) {
         return status;
     }
-    p->algorithm = (uint32_t) algorithm;
+    p->algorithm = s.algorithm;
     p->rank = rank;
-    p->n_ranks = n_ranks;
+    p->n_ranks = s.n_ranks;
     p->channel = channel;
     *program_p = p;
     return GP_OK;
+}
+
+gp_status_t gp_program_emit(gp_algorithm_t algorithm, uint32_t n_ranks, uint32_t rank,
+                            uint32_t channel, uint32_t n_channels, gp_program_t **program_p)
+{
+    gp_shape_t shape = {(uint32_t) algorithm, n_ranks, n_channels, 1, NULL};
+
+    return gp_program_emit_shape(&shape, rank, channel, program_p);
 }
 
 gp_status_t gp_emit_single(gp_program_t **program_p)

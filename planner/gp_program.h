@@ -77,6 +77,24 @@ typedef struct gp_program {
     gp_link_t *send;    /* peers we send to; at most one link per peer */
 } gp_program_t;
 
+/* Which ranks share a node. Nodes are numbered in the order of the ring. */
+typedef struct gp_layout {
+    uint32_t n_nodes;
+    const uint32_t *order; /* [n_ranks] ranks, node after node */
+    const uint32_t *first; /* [n_nodes + 1] where a node begins in order; first[n_nodes] is n_ranks */
+} gp_layout_t;
+
+/* What the programs of all ranks and channels have in common. */
+typedef struct gp_shape {
+    uint32_t algorithm;        /* gp_algorithm_t */
+    uint32_t n_ranks;
+    uint32_t n_channels;
+    uint32_t slices;           /* ring: pieces in which a chunk is handed on; 1: whole */
+    const gp_layout_t *layout; /* NULL: no nodes to tell apart */
+} gp_shape_t;
+
+#define GP_MOST_SLICES 8u
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -96,6 +114,15 @@ void gp_program_free(gp_program_t *program);
  */
 gp_status_t gp_program_emit(gp_algorithm_t algorithm, uint32_t n_ranks, uint32_t rank,
                             uint32_t channel, uint32_t n_channels, gp_program_t **program_p);
+
+/*
+ * The same of a shape. With a layout of several nodes a ring enters each node once, on another rank of it
+ * every second channel (so that several network cards are used), and a tree has chains inside the nodes
+ * and its two binary trees between their first ranks, rotated alike. GP_ERR_INVALID also for a layout that
+ * is none. The layout is not kept.
+ */
+gp_status_t gp_program_emit_shape(const gp_shape_t *shape, uint32_t rank, uint32_t channel,
+                                  gp_program_t **program_p);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,12 @@
  *   stream 0 (up)     [own, children...] -> parent;   root: -> output, send to children
  *   stream 1 (down)   [parent] -> output, send to children
  *
+ * Over several nodes the trees are of nodes: their first ranks (as gp_rank_at() turns them) are in the trees,
+ * and the others hang from them as a chain, so that a node sends no more over the network than it must:
+ *
+ *   first rank    parent: first rank of the parent node; children: next in the chain, then first ranks
+ *   others        parent: the one before in the chain; child: the one behind
+ *
  * The root fuses the end of the reduction with the start of the broadcast. Order of the sum is fixed by
  * the tree, computed once at the root: all ranks hold the same bits.
  *
@@ -26,7 +32,7 @@
 
 typedef struct node {
     uint32_t parent;
-    uint32_t children[2];
+    uint32_t children[3];
     uint32_t n_children;
 } node_t;
 
@@ -43,7 +49,7 @@ static uint32_t largest_pow2_below(uint32_t n)
 /* Node i of tree A over n >= 2 nodes. */
 static node_t tree_a(uint32_t n, uint32_t i)
 {
-    node_t t = {NO_NODE, {NO_NODE, NO_NODE}, 0};
+    node_t t = {NO_NODE, {NO_NODE, NO_NODE, NO_NODE}, 0};
     uint32_t bit;
 
     if (0 == i) {
@@ -94,11 +100,40 @@ static node_t tree_of(uint32_t n, uint32_t rank, int second)
     return t;
 }
 
-gp_status_t gp_emit_tree(uint32_t n_ranks, uint32_t rank, uint32_t channel, uint32_t n_channels,
+/* Parent and children of a rank, as ranks, where there are several nodes. */
+static node_t over_nodes(const gp_shape_t *shape, uint32_t rank, uint32_t channel, int second)
+{
+    const uint32_t *first = shape->layout->first;
+    uint32_t at = gp_position_of(shape, channel, rank), k = 0;
+    node_t t = {NO_NODE, {NO_NODE, NO_NODE, NO_NODE}, 0}, of_nodes;
+
+    while (first[k + 1] <= at) {
+        k++;
+    }
+    if (at + 1 < first[k + 1]) {
+        t.children[t.n_children++] = gp_rank_at(shape, channel, at + 1);
+    }
+    if (at > first[k]) {
+        t.parent = gp_rank_at(shape, channel, at - 1);
+        return t;
+    }
+    of_nodes = tree_of(shape->layout->n_nodes, k, second);
+    if (NO_NODE != of_nodes.parent) {
+        t.parent = gp_rank_at(shape, channel, first[of_nodes.parent]);
+    }
+    for (uint32_t c = 0; c < of_nodes.n_children; c++) {
+        t.children[t.n_children++] = gp_rank_at(shape, channel, first[of_nodes.children[c]]);
+    }
+    return t;
+}
+
+gp_status_t gp_emit_tree(const gp_shape_t *shape, uint32_t rank, uint32_t channel,
                          gp_program_t **program_p)
 {
-    int second = n_channels > 1 && 1 == channel % 2;
-    node_t t = tree_of(n_ranks, rank, second);
+    int second = shape->n_channels > 1 && 1 == channel % 2;
+    int nodes = NULL != shape->layout && shape->layout->n_nodes > 1;
+    node_t t = nodes ? over_nodes(shape, rank, channel, second)
+                     : tree_of(shape->n_ranks, rank, second);
     uint32_t kids = t.n_children;
     int root = NO_NODE == t.parent;
     uint32_t n_refs = root ? 1 + 2 * kids : 1 + kids + 1 + 1 + kids;

@@ -12,6 +12,7 @@ tests_unit_libgp_random_program_la_LIBADD = planner/libgp_planner.la
 GP_UNIT_TESTS = \
     tests/unit/test_chunk \
     tests/unit/test_cost \
+    tests/unit/test_layout \
     tests/unit/test_plan \
     tests/unit/test_program \
     tests/unit/test_random_program \
@@ -25,6 +26,8 @@ tests_unit_test_chunk_SOURCES = tests/unit/test_chunk.c
 tests_unit_test_chunk_LDADD = planner/libgp_planner.la
 tests_unit_test_cost_SOURCES = tests/unit/test_cost.c
 tests_unit_test_cost_LDADD = planner/libgp_planner.la
+tests_unit_test_layout_SOURCES = tests/unit/test_layout.c
+tests_unit_test_layout_LDADD = planner/libgp_planner.la
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c
 tests_unit_test_plan_LDADD = planner/libgp_planner.la
 tests_unit_test_program_SOURCES = tests/unit/test_program.c
