@@ -210,6 +210,43 @@ static void test_slices(void)
     gp_group_end();
 }
 
+static void test_many_ranks(void)
+{
+    static const struct {
+        uint32_t algorithm, n, slots;
+    } samples[] = {
+        {GP_ALGO_RING, 100, 2},   {GP_ALGO_RING, 257, 3},  {GP_ALGO_RING, 1024, 2},
+        {GP_ALGO_TREE, 255, 1},   {GP_ALGO_TREE, 1000, 2}, {GP_ALGO_TREE, 3001, 1},
+        {GP_ALGO_TREE, 4096, 2},  {GP_ALGO_FLAT, 100, 1},  {GP_ALGO_FLAT, 511, 2},
+        {GP_ALGO_FLAT, 1024, 1},
+    };
+
+    gp_group_begin("samples of up to 4096 ranks are proven");
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        uint32_t n = samples[i].n;
+        gp_program_t **p = calloc(n, sizeof(*p));
+        char reason[300] = "";
+
+        for (uint32_t r = 0; r < n; r++) {
+            if (GP_OK
+                != gp_program_emit((gp_algorithm_t) samples[i].algorithm, n, r, (uint32_t) i % 2, 2,
+                                   &p[r])) {
+                gp_bail_out("emit algorithm %u ranks %u rank %u", samples[i].algorithm, n, r);
+            }
+        }
+        gp_check(GP_OK
+                     == gp_verify((const gp_program_t *const *) p, n, samples[i].slots, 2, reason,
+                                  sizeof(reason)),
+                 "algorithm %u, %u ranks, %u slots: %s", samples[i].algorithm, n, samples[i].slots,
+                 reason);
+        for (uint32_t r = 0; r < n; r++) {
+            gp_program_free(p[r]);
+        }
+        free(p);
+    }
+    gp_group_end();
+}
+
 static void test_bad(void)
 {
     static const uint32_t order[4] = {0, 1, 2, 3}, twice[4] = {0, 1, 1, 3}, far[4] = {0, 1, 2, 4};
@@ -236,6 +273,7 @@ int main(void)
     test_nodes();
     test_two_trees();
     test_slices();
+    test_many_ranks();
     test_bad();
     return gp_tap_end();
 }
