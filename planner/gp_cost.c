@@ -67,11 +67,11 @@ static const constants_t pcie = {
     {{400, 700, 800}, {300, 600, 700}, {400, 700, 800}},
 };
 
-/* Nodes apart. */
+/* Between nodes; what happens inside a node costs what it costs there. */
 static const constants_t net = {
     "net",
-    11000,
-    500,
+    0,
+    0,
     {{14000, 16000, 20000}, {14000, 16000, 20000}, {14000, 16000, 20000}},
     {4000, 4000, 4000},
     {{450, 850, 900}, {400, 800, 850}, {450, 850, 900}},
@@ -90,11 +90,9 @@ static const constants_t host = {
 /* More ranks than cores: a hop is a switch from one process to another. */
 #define SWITCH_NS 4000u
 
-static const constants_t *constants_of(const gp_comm_desc_t *comm)
+/* Inside a node. */
+static const constants_t *inside_of(const gp_comm_desc_t *comm)
 {
-    if (comm->n_nodes > 1 || GP_PATH_NET == comm->worst_path) {
-        return &net;
-    }
     if (GP_EXEC_HOST == comm->executor) {
         return &host;
     }
@@ -102,10 +100,16 @@ static const constants_t *constants_of(const gp_comm_desc_t *comm)
     case GP_PATH_SELF_GPU:
         return &one_gpu;
     case GP_PATH_NVLINK:
+    case GP_PATH_NET: /* the path inside is not told: take the better kind */
         return comm->min_capability < 80 ? &nvlink_sm70 : &nvlink_sm90;
     default:
         return &pcie;
     }
+}
+
+static const constants_t *constants_of(const gp_comm_desc_t *comm)
+{
+    return comm->n_nodes > 1 || GP_PATH_NET == comm->worst_path ? &net : inside_of(comm);
 }
 
 const char *gp_cost_model_name(const gp_comm_desc_t *comm)
@@ -124,15 +128,27 @@ static uint32_t tree_levels(uint32_t n)
     return levels;
 }
 
-static uint32_t hops_of(uint32_t algorithm, uint32_t n)
+/* Hops one after the other inside nodes, and between them. */
+static void hops_of(const gp_comm_desc_t *comm, uint32_t algorithm, uint32_t n, uint32_t *inside,
+                    uint32_t *between)
 {
+    uint32_t nodes = comm->n_nodes > 1 ? comm->n_nodes : 1;
+    uint32_t per_node = (n + nodes - 1) / nodes;
+
+    *between = 0;
     switch (algorithm) {
     case GP_ALGO_RING:
-        return 2 * (n - 1);
+        *between = nodes > 1 ? 2 * nodes - 2 : 0;
+        *inside = 2 * (n - 1) - *between;
+        break;
     case GP_ALGO_TREE:
-        return 2 * tree_levels(n);
+        *between = nodes > 1 ? 2 * tree_levels(nodes) : 0;
+        *inside = nodes > 1 ? 2 * (per_node - 1) : 2 * tree_levels(n);
+        break;
     default:
-        return n > 1;
+        *between = nodes > 1;
+        *inside = nodes > 1 ? 0 : n > 1;
+        break;
     }
 }
 
@@ -216,9 +232,10 @@ static uint64_t fill_ns(const gp_conn_geom_t *conn, uint32_t algorithm, uint32_t
 void gp_cost_of(const gp_comm_desc_t *comm, const gp_params_t *params, const gp_conn_geom_t *conn,
                 uint32_t algorithm, uint32_t protocol, uint64_t bytes, gp_cost_t *cost)
 {
-    const constants_t *k = constants_of(comm);
+    const constants_t *k = constants_of(comm), *inner = inside_of(comm);
     uint32_t n = comm->n_ranks < MOST_RANKS ? comm->n_ranks : MOST_RANKS;
-    uint64_t hop = k->hop_ns[algorithm][protocol], more, less;
+    uint64_t hop = inner->hop_ns[algorithm][protocol], more, less;
+    uint32_t inside, between;
 
     memset(cost, 0, sizeof(*cost));
     bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
@@ -229,9 +246,10 @@ void gp_cost_of(const gp_comm_desc_t *comm, const gp_params_t *params, const gp_
         hop += SWITCH_NS;
     }
     cost->channels = gp_call_channels(params, conn, algorithm, protocol, bytes);
-    cost->hops = hops_of(algorithm, n);
-    cost->base_ns = k->base_ns + (uint64_t) k->base_rank_ns * comm->ranks_per_gpu;
-    cost->latency_ns = hop * cost->hops;
+    hops_of(comm, algorithm, n, &inside, &between);
+    cost->hops = inside + between;
+    cost->base_ns = inner->base_ns + (uint64_t) inner->base_rank_ns * comm->ranks_per_gpu;
+    cost->latency_ns = hop * inside + (uint64_t) k->hop_ns[algorithm][protocol] * between;
     if (GP_ALGO_FLAT == algorithm) {
         cost->latency_ns += (uint64_t) k->conn_ns[protocol] * (n - 1);
     }
