@@ -21,8 +21,8 @@ tests_bench_test_perf_data_SOURCES = \
     tests/bench/test_perf_data.c
 tests_bench_test_perf_data_LDADD = -lm
 
-dist_check_SCRIPTS += tests/bench/test_perf.sh
-TESTS += tests/bench/test_perf.sh
+dist_check_SCRIPTS += tests/bench/test_perf.sh tests/bench/test_tune_tool.sh
+TESTS += tests/bench/test_perf.sh tests/bench/test_tune_tool.sh
 
 EXTRA_PROGRAMS += tests/bench/bench_gpu_step
 tests_bench_bench_gpu_step_SOURCES = \
@@ -36,3 +36,7 @@ tests_bench_bench_gpu_step_LDADD = \
     planner/libgp_planner.la \
     -lpthread -lrt -ldl
 EXTRA_DIST += tests/bench/gp_hardcoded.cu
+
+EXTRA_PROGRAMS += tests/bench/bench_plan
+tests_bench_bench_plan_SOURCES = tests/bench/bench_plan.c
+tests_bench_bench_plan_LDADD = planner/libgp_planner.la
