@@ -240,8 +240,7 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
 
             on_gpu += same;
             if (!same) {
-                /* Until links are looked at, the path between two GPUs counts as the lesser kind. */
-                d->worst_path = GP_PATH_PCIE;
+                d->worst_path = GP_PATH_PCIE; /* until agree_paths() has asked */
             }
         }
         if (on_gpu > 1 && !r[i].mps) {
@@ -264,6 +263,57 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
     cls->gated = shared || turns;
     cls->turns = turns;
     return true;
+}
+
+/* What a rank found between its GPU and the others. */
+typedef struct path_record {
+    int32_t status;
+    uint32_t worst;  /* gp_path_t */
+    uint32_t to;     /* a rank at that path */
+    uint32_t reserved;
+} path_record_t;
+
+/*
+ * The farthest pair of GPUs, where there are several: each rank asks the driver for its own, all take the
+ * worst answer. False with a reason, on all ranks, when GPUs cannot map each other's memory.
+ */
+static bool agree_paths(const record_t *r, const gp_boot_t *boot, mca_coll_gpuproto_class_t *cls,
+                        char *reason, size_t bytes)
+{
+    path_record_t mine = {GP_OK, GP_PATH_SELF_GPU, 0, 0}, *all;
+    gp_status_t status = GP_ERR_NO_MEMORY;
+
+    for (uint32_t i = 0; i < boot->n_ranks && GP_OK == mine.status; i++) {
+        uint32_t path = GP_PATH_SELF_GPU;
+
+        mine.status = gp_cuda_peer_path(cls->dev, r[i].uuid, &path);
+        if (path > mine.worst) {
+            mine.worst = path;
+            mine.to = i;
+        }
+    }
+    all = calloc(boot->n_ranks, sizeof(*all));
+    if (NULL != all) {
+        status = boot->allgather(boot->ctx, &mine, all, sizeof(mine));
+    }
+    if (GP_OK != status) {
+        snprintf(reason, bytes, "paths between GPUs could not be exchanged");
+    }
+    cls->desc.worst_path = GP_PATH_SELF_GPU;
+    for (uint32_t i = 0; GP_OK == status && i < boot->n_ranks; i++) {
+        if (GP_OK != all[i].status) {
+            snprintf(reason, bytes, "rank %u: the driver does not tell paths between GPUs", i);
+            status = GP_ERR_PEER;
+        } else if (GP_PATH_HOST <= all[i].worst) {
+            snprintf(reason, bytes,
+                     "the GPUs of rank %u and rank %u cannot map each other's memory", i, all[i].to);
+            status = GP_ERR_PEER;
+        } else if (all[i].worst > cls->desc.worst_path) {
+            cls->desc.worst_path = all[i].worst;
+        }
+    }
+    free(all);
+    return GP_OK == status;
 }
 
 /* The gate of a communicator; a key for each GPU where it has to take turns with others. */
@@ -321,6 +371,10 @@ int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cla
     }
     cls->state = MCA_COLL_GPUPROTO_OURS;
     if (!describe(all, n, cls, cls->reason, sizeof(cls->reason))) {
+        cls->state = MCA_COLL_GPUPROTO_DECLINED;
+    } else if (MCA_COLL_GPUPROTO_CLASS_DEVICE == cls->id
+               && GP_PATH_SELF_GPU != cls->desc.worst_path
+               && !agree_paths(all, &boot, cls, cls->reason, sizeof(cls->reason))) {
         cls->state = MCA_COLL_GPUPROTO_DECLINED;
     } else if (MCA_COLL_GPUPROTO_CLASS_DEVICE == cls->id) {
         cls->arena = gp_cuda_dev_arena(cls->dev);

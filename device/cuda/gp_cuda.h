@@ -80,6 +80,13 @@ const gp_gpu_id_t *gp_cuda_dev_id(const gp_cuda_dev_t *dev);
  */
 int gp_cuda_dev_reaches(const gp_cuda_dev_t *dev, const gp_ptr_info_t *info);
 
+/*
+ * The path (gp_path_t) from dev to the GPU of that UUID on the same host: GP_PATH_SELF_GPU, _NVLINK, _PCIE,
+ * or _HOST when neither can map the other's memory. A GPU that this process does not see counts as PCIE.
+ */
+gp_status_t gp_cuda_peer_path(const gp_cuda_dev_t *dev, const unsigned char uuid[16],
+                              uint32_t *path_p);
+
 /* Device memory that peers map by CUDA IPC. Owned by dev. */
 gp_arena_t *gp_cuda_dev_arena(gp_cuda_dev_t *dev);
 

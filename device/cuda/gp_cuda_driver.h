@@ -78,6 +78,9 @@ enum {
 };
 enum { GP_CU_MEMORY_HOST = 1, GP_CU_MEMORY_DEVICE = 2 };
 
+/* CUdevice_P2PAttribute */
+enum { GP_CU_P2P_ACCESS = 2, GP_CU_P2P_NATIVE_ATOMICS = 3 };
+
 /* CUfunction_attribute */
 enum {
     GP_CU_FUNC_MAX_THREADS = 0,
@@ -104,6 +107,8 @@ enum {
     X(cuDeviceGetCount, 2000, 1, (int *count))                                                     \
     X(cuDeviceGetAttribute, 2000, 1, (int *value, int attribute, gp_cu_device_t device))           \
     X(cuDeviceGetUuid, 11040, 1, (gp_cu_uuid_t * uuid, gp_cu_device_t device))                     \
+    X(cuDeviceGetP2PAttribute, 8000, 1,                                                            \
+      (int *value, int attribute, gp_cu_device_t from, gp_cu_device_t to))                         \
     X(cuDeviceGetPCIBusId, 4010, 1, (char *text, int bytes, gp_cu_device_t device))                \
     X(cuDevicePrimaryCtxRetain, 7000, 1, (gp_cu_context_t * ctx, gp_cu_device_t device))           \
     X(cuDevicePrimaryCtxRelease, 11000, 1, (gp_cu_device_t device))                                \

@@ -60,6 +60,7 @@ device_cuda_libgp_cuda_la_SOURCES = \
     device/cuda/gp_cuda_driver.c \
     device/cuda/gp_cuda_exec.c \
     device/cuda/gp_cuda_hostmap.c \
+    device/cuda/gp_cuda_links.c \
     device/cuda/gp_cuda_mem.c \
     device/cuda/gp_cuda_settle.c \
     device/cuda/gp_fatbin.c

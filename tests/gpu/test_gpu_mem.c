@@ -115,6 +115,29 @@ int main(void)
     gp_ok(gp_cuda_dev_id(dev)->sm_count > 0 && gp_cuda_dev_id(dev)->capability >= 50,
           "it has %u multiprocessors and capability %u", gp_cuda_dev_id(dev)->sm_count,
           gp_cuda_dev_id(dev)->capability);
+    {
+        unsigned char nobody[16] = {0};
+        uint32_t path = 99;
+        int count = 0;
+
+        gp_ok(GP_OK == gp_cuda_peer_path(dev, gp_cuda_dev_id(dev)->uuid, &path)
+                  && GP_PATH_SELF_GPU == path, "the path from a GPU to itself");
+        gp_ok(GP_OK == gp_cuda_peer_path(dev, nobody, &path) && GP_PATH_PCIE == path,
+              "a GPU that is not visible counts as PCIe");
+        ((int (*)(int *)) entry("cuDeviceGetCount"))(&count);
+        if (count < 2) {
+            gp_skip("one GPU", "paths between GPUs");
+        }
+        for (int i = 1; i < count; i++) {
+            gp_cuda_dev_t *other;
+
+            gp_ok(GP_OK == gp_cuda_dev_get(i, &other)
+                      && GP_OK == gp_cuda_peer_path(dev, gp_cuda_dev_id(other)->uuid, &path)
+                      && path >= GP_PATH_NVLINK && path <= GP_PATH_HOST,
+                  "the path from GPU 0 to GPU %d is %u", i, path);
+            gp_cuda_dev_put(other);
+        }
+    }
     gp_cuda_dev_put(dev);
     gp_cuda_finalize();
     return gp_tap_end();
