@@ -306,7 +306,8 @@ static bool agree_paths(const record_t *r, const gp_boot_t *boot, mca_coll_gpupr
             status = GP_ERR_PEER;
         } else if (GP_PATH_HOST <= all[i].worst) {
             snprintf(reason, bytes,
-                     "the GPUs of rank %u and rank %u cannot map each other's memory", i, all[i].to);
+                     "the GPUs of rank %u and rank %u cannot map each other's memory", i,
+                     all[i].to);
             status = GP_ERR_PEER;
         } else if (all[i].worst > cls->desc.worst_path) {
             cls->desc.worst_path = all[i].worst;

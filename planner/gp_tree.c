@@ -15,8 +15,9 @@
  *   stream 0 (up)     [own, children...] -> parent;   root: -> output, send to children
  *   stream 1 (down)   [parent] -> output, send to children
  *
- * Over several nodes the trees are of nodes: their first ranks (as gp_rank_at() turns them) are in the trees,
- * and the others hang from them as a chain, so that a node sends no more over the network than it must:
+ * Over several nodes the trees are of nodes: their first ranks (as gp_rank_at() turns them) are in the
+ * trees, and the others hang from them as a chain, so that a node sends no more over the network than it
+ * must:
  *
  *   first rank    parent: first rank of the parent node; children: next in the chain, then first ranks
  *   others        parent: the one before in the chain; child: the one behind

@@ -123,8 +123,8 @@ static void check_machine(const machine_t *m)
 
                 gp_check(1 == ranks, "algorithm %u channel %u: node %u is entered at %u ranks", a,
                          channel, k, ranks);
-                gp_check(GP_ALGO_RING != a || 1 == n, "ring channel %u: node %u is entered %u times",
-                         channel, k, n);
+                gp_check(GP_ALGO_RING != a || 1 == n,
+                         "ring channel %u: node %u is entered %u times", channel, k, n);
                 gp_check(n <= 3, "tree channel %u: node %u has %u neighbours", channel, k, n);
                 if (channel % 2 == 0) {
                     entered[channel / 2][k] = rank;
@@ -143,7 +143,8 @@ static void test_nodes(void)
 {
     machine_t m;
 
-    gp_group_begin("ring and tree over nodes: proven; each node is entered at one rank, which turns");
+    gp_group_begin(
+        "ring and tree over nodes: proven; each node is entered at one rank, which turns");
     for (uint32_t nodes = 1; nodes <= 16; nodes++) {
         make(&m, nodes, 1);
         check_machine(&m);
@@ -258,7 +259,8 @@ static void test_bad(void)
 
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
         shape.layout = &layouts[i];
-        gp_ok(GP_ERR_INVALID == gp_program_emit_shape(&shape, 0, 0, &p), "layout %zu is refused", i);
+        gp_ok(GP_ERR_INVALID == gp_program_emit_shape(&shape, 0, 0, &p), "layout %zu is refused",
+              i);
     }
     shape.layout = NULL;
     shape.slices = 0;
