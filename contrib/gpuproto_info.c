@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contrib/gpuproto_info.h"
 #include "planner/gp_plan.h"
 #include "planner/gp_verify.h"
 
@@ -18,10 +19,14 @@
 
 static const char usage[] =
     "usage: gpuproto_info plan|sets|program [options]\n"
+    "       gpuproto_info simulate [options]      (simulate --help)\n"
+    "       gpuproto_info topology [--topology FILE | --hwloc-xml FILE] [--json]\n"
     "\n"
     "  plan     the plan of one call, one line a size\n"
     "  sets     connection geometry of every algorithm and protocol\n"
     "  program  the steps of every rank on one channel, and whether they are proven\n"
+    "  simulate time, critical path and link loads on up to a million ranks (simulate --help)\n"
+    "  topology nodes, GPUs, NICs and paths, of this machine or from a file (topology --help)\n"
     "\n"
     "  -n, --ranks N          ranks of the communicator (default 4)\n"
     "  -b, --bytes SIZE       bytes of the call (default: 8 to 1G; K, M, G suffixes)\n"
@@ -30,6 +35,10 @@ static const char usage[] =
     "  -o, --op NAME          sum, prod, min, max, band, bor, bxor, land, lor, lxor (default sum)\n"
     "  -a, --algorithm NAME   auto, ring, tree, flat (default auto; program: ring)\n"
     "  -p, --protocol NAME    auto, ll, ll128, simple (default auto)\n"
+    "      --nodes N          ranks spread evenly over N nodes (default 1)\n"
+    "      --explain          with plan --bytes: predictions, exclusions, arithmetic, programs\n"
+    "      --json             with plan: a line of JSON for each size\n"
+    "      --graph FILE       with plan: a picture of rings and trees (SVG)\n"
     "      --host             host buffers\n"
     "      --gpu-sharing K    K ranks on each GPU (default: all of them on one)\n"
     "      --path NAME        farthest pair: same-gpu, nvlink, pcie, host, net (default: same-gpu\n"
@@ -52,6 +61,8 @@ typedef struct args {
     gp_type_t type;
     gp_op_t op;
     int path; /* -1: not given */
+    int explain, json;
+    const char *graph;
     uint32_t sharing;
     uint32_t channel;
     uint32_t slots;
@@ -158,28 +169,33 @@ static void complete(args_t *a, int host)
 {
     gp_comm_desc_t *c = &a->comm;
 
-    c->n_nodes = 1;
+    c->n_nodes = 0 == c->n_nodes ? 1 : c->n_nodes > c->n_ranks ? c->n_ranks : c->n_nodes;
     if (host) {
         c->executor = GP_EXEC_HOST;
         c->worst_path = GP_PATH_HOST;
         c->ranks_per_gpu = c->sm_count = c->min_capability = c->max_capability = 0;
     } else {
         c->executor = GP_EXEC_CUDA;
-        c->ranks_per_gpu = 0 == a->sharing || a->sharing > c->n_ranks ? c->n_ranks : a->sharing;
-        c->worst_path = c->ranks_per_gpu == c->n_ranks ? GP_PATH_SELF_GPU : GP_PATH_NVLINK;
+        uint32_t per_node = (c->n_ranks + c->n_nodes - 1) / c->n_nodes;
+
+        c->ranks_per_gpu = 0 == a->sharing || a->sharing > per_node ? per_node : a->sharing;
+        c->worst_path = c->ranks_per_gpu == per_node ? GP_PATH_SELF_GPU : GP_PATH_NVLINK;
     }
     if (a->path >= 0) {
         c->worst_path = (uint32_t) a->path;
     }
-    if (GP_PATH_NET == c->worst_path) {
+    if (GP_PATH_NET == c->worst_path && c->n_nodes < 2) {
         c->n_nodes = 2;
+    }
+    if (c->n_nodes > 1) {
+        c->worst_path = GP_PATH_NET;
     }
 }
 
 static void parse(int argc, char **argv, args_t *a)
 {
     enum { HOST = 256, SHARING, PATH, SM, CAPABILITY, MIN, MAX, THREADS, FIFO, UNSAFE, BUFFER,
-           CHANNEL, SLOTS };
+           CHANNEL, SLOTS, NODES, EXPLAIN, JSON, GRAPH };
     static const struct option options[] = {
         {"ranks", required_argument, NULL, 'n'},      {"bytes", required_argument, NULL, 'b'},
         {"type", required_argument, NULL, 't'},       {"op", required_argument, NULL, 'o'},
@@ -193,6 +209,8 @@ static void parse(int argc, char **argv, args_t *a)
         {"threads", required_argument, NULL, THREADS}, {"fifo-mib", required_argument, NULL, FIFO},
         {"ll128-unsafe", no_argument, NULL, UNSAFE},   {"buffer", required_argument, NULL, BUFFER},
         {"channel", required_argument, NULL, CHANNEL}, {"slots", required_argument, NULL, SLOTS},
+        {"nodes", required_argument, NULL, NODES},     {"explain", no_argument, NULL, EXPLAIN},
+        {"json", no_argument, NULL, JSON},             {"graph", required_argument, NULL, GRAPH},
         {"help", no_argument, NULL, 'h'},              {NULL, 0, NULL, 0}};
     int host = 0, c;
 
@@ -236,6 +254,10 @@ static void parse(int argc, char **argv, args_t *a)
         case BUFFER: buffer_of(optarg, &a->params); break;
         case CHANNEL: a->channel = number_of("--channel", optarg, 0, 1u << 20); break;
         case SLOTS: a->slots = number_of("--slots", optarg, 1, GP_MAX_SLOTS); break;
+        case NODES: a->comm.n_nodes = number_of("--nodes", optarg, 1, 1u << 20); break;
+        case EXPLAIN: a->explain = 1; break;
+        case JSON: a->json = 1; break;
+        case GRAPH: a->graph = optarg; break;
         case 'h':
             fputs(usage, stdout);
             exit(0);
@@ -251,6 +273,9 @@ static int show_plan(const args_t *a)
     uint32_t elem_bytes = gp_type_bytes(a->type);
     int declined = 0;
 
+    if (NULL != a->graph && 0 != info_graph(&a->comm, a->graph)) {
+        return 1;
+    }
     for (uint64_t bytes = first; bytes <= last; bytes *= 2) {
         uint64_t count = bytes / elem_bytes, whole_bytes = count * elem_bytes;
         const char *reason = NULL;
@@ -260,14 +285,22 @@ static int show_plan(const args_t *a)
         if (0 == count) {
             continue;
         }
-        printf("bytes=%llu type=%s op=%s ", (unsigned long long) whole_bytes,
-               gp_type_name(a->type), gp_op_name(a->op));
-        if (GP_OK == gp_plan_make(&a->comm, &a->params, count, a->type, a->op, &plan, &reason)) {
-            gp_plan_print(&plan, text, sizeof(text));
-            printf("%s\n", text);
-        } else {
-            printf("declined reason=\"%s\"\n", reason);
+        if (GP_OK != gp_plan_make(&a->comm, &a->params, count, a->type, a->op, &plan, &reason)) {
             declined = 1;
+            printf(a->json ? "{\"bytes\": %llu, \"type\": \"%s\", \"op\": \"%s\", "
+                             "\"declined\": \"%s\"}\n"
+                           : "bytes=%llu type=%s op=%s declined reason=\"%s\"\n",
+                   (unsigned long long) whole_bytes, gp_type_name(a->type), gp_op_name(a->op),
+                   reason);
+        } else if (a->json) {
+            info_plan_json(&a->comm, &a->params, &plan);
+        } else {
+            gp_plan_print(&plan, text, sizeof(text));
+            printf("bytes=%llu type=%s op=%s %s\n", (unsigned long long) whole_bytes,
+                   gp_type_name(a->type), gp_op_name(a->op), text);
+            if (a->explain) {
+                info_explain(&a->comm, &a->params, &plan);
+            }
         }
         if (bytes > UINT64_MAX / 2) {
             break;
@@ -380,6 +413,12 @@ int main(int argc, char **argv)
     if (argc < 2) {
         fputs(usage, stderr);
         return 2;
+    }
+    if (0 == strcmp(argv[1], "simulate")) {
+        return info_simulate(argc - 1, argv + 1);
+    }
+    if (0 == strcmp(argv[1], "topology")) {
+        return info_topology(argc - 1, argv + 1);
     }
     parse(argc - 1, argv + 1, &a);
     if (optind < argc - 1) {

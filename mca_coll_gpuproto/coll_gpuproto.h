@@ -23,6 +23,7 @@
 #include "device/host/gp_host.h"
 #include "device/proto/gp_log.h"
 #include "planner/gp_plan.h"
+#include "planner/gp_tune.h"
 #include "transport/gp_gate.h"
 #include "transport/gp_transport.h"
 
@@ -43,6 +44,7 @@ typedef struct mca_coll_gpuproto_component {
     char *executor;
     char *host_buffers;
     char *host_id;
+    char *tune_file;
     int algorithm_value;    /* gp_algorithm_t or GP_AUTO */
     int protocol_value;
     int executor_value;     /* gp_executor_t or GP_AUTO */
@@ -60,6 +62,7 @@ typedef struct mca_coll_gpuproto_component {
     int timeout;            /* seconds; 0: never abort */
     int warn_after;         /* seconds; 0: never warn */
     char *compiled_cuda;    /* what was compiled in; read only */
+    gp_tune_t *tune;        /* the tuning file from open to close; NULL: none */
     unsigned long long params_hash; /* of everything that must be equal on all ranks */
 } mca_coll_gpuproto_component_t;
 
@@ -228,10 +231,11 @@ gp_status_t mca_coll_gpuproto_gate_pass(mca_coll_gpuproto_module_t *m,
                                         mca_coll_gpuproto_class_t *cls, gp_wait_info_t *info);
 
 /* coll_gpuproto_trace.c */
-/* record NULL: the call was declined, `reason` says why. */
-void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m, const gp_exec_record_t *record,
-                             const struct ompi_datatype_t *dtype, const struct ompi_op_t *op,
-                             size_t count, const char *reason);
+/* record NULL (and cls, plan): the call was declined, `reason` says why. */
+void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m,
+                             const mca_coll_gpuproto_class_t *cls, const gp_exec_record_t *record,
+                             const gp_plan_t *plan, const struct ompi_datatype_t *dtype,
+                             const struct ompi_op_t *op, size_t count, const char *reason);
 /* A help text for the user, on stderr. The caller sees to it that not every rank says the same. */
 void mca_coll_gpuproto_say(const char *topic, ...);
 void mca_coll_gpuproto_log_sink(gp_log_level_t level, const char *text);

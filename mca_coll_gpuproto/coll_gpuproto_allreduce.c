@@ -44,7 +44,7 @@ static int decline(mca_coll_gpuproto_module_t *m, const void *sbuf, void *rbuf, 
 
     mca_coll_gpuproto_count(&mca_coll_gpuproto_stats.declined);
     if (OPAL_UNLIKELY(mca_coll_gpuproto_component.trace)) {
-        mca_coll_gpuproto_trace(m, NULL, dtype, op, (size_t) count, reason);
+        mca_coll_gpuproto_trace(m, NULL, NULL, NULL, dtype, op, (size_t) count, reason);
     }
     if (count > 0 && GP_OK == gp_cuda_driver()) {
         /* A derived type's data may begin elsewhere than the buffer (MPI_BOTTOM: far away). */
@@ -423,7 +423,8 @@ int mca_coll_gpuproto_allreduce(const void *sbuf, void *rbuf, int count,
     }
     count_call(cls, &record);
     if (OPAL_UNLIKELY(mca_coll_gpuproto_component.trace)) {
-        mca_coll_gpuproto_trace(m, &record, dtype, op, (size_t) count, e->plan.reason);
+        mca_coll_gpuproto_trace(m, cls, &record, &e->plan, dtype, op, (size_t) count,
+                                e->plan.reason);
     }
     return OMPI_SUCCESS;
 }

@@ -5,6 +5,7 @@
  */
 #include "mca_coll_gpuproto/coll_gpuproto.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 static int register_params(void);
 static int open_component(void);
 static int close_component(void);
+static mca_coll_base_module_t *comm_query(struct ompi_communicator_t *comm, int *priority);
 
 mca_coll_gpuproto_component_t mca_coll_gpuproto_component = {
     .super = {
@@ -35,7 +37,7 @@ mca_coll_gpuproto_component_t mca_coll_gpuproto_component = {
         },
         .collm_data = {.param_field = MCA_BASE_METADATA_PARAM_NONE},
         .collm_init_query = mca_coll_gpuproto_init_query,
-        .collm_comm_query = mca_coll_gpuproto_comm_query,
+        .collm_comm_query = comm_query,
     },
 };
 
@@ -103,7 +105,8 @@ static void buffer_check(const char *name, unsigned long long *value)
     *value = 0;
 }
 
-/* FNV-1a: everything that must be the same on all ranks for their plans to be the same. */
+/* FNV-1a: everything that must be the same on all ranks for their plans to be the same, but for the
+ * tuning file, which is compared beside it. */
 static unsigned long long hash_params(void)
 {
     char text[512];
@@ -120,6 +123,41 @@ static unsigned long long hash_params(void)
         h = (h ^ (unsigned char) text[i]) * 1099511628211ull;
     }
     return h;
+}
+
+/* For ranks whose messages are the same as rank 0's. */
+static void quiet_sink(gp_log_level_t level, const char *text)
+{
+    mca_coll_gpuproto_log_sink(level <= GP_LOG_WARN ? GP_LOG_INFO : level, text);
+}
+
+/* Ranks with different files decline together, by hash_params(): a file that one cannot read is enough. */
+static void read_tune_file(void)
+{
+    const char *path = COMPONENT->tune_file, *why;
+    int loud = 0 == OPAL_PROC_MY_NAME.vpid;
+    gp_status_t status;
+
+    if (NULL == path || '\0' == path[0]) {
+        return;
+    }
+    gp_log_set_sink(loud ? mca_coll_gpuproto_log_sink : quiet_sink);
+    status = gp_tune_read(path, &COMPONENT->tune);
+    why = GP_ERR_SYSTEM != status ? "out of memory"
+          : EINVAL == errno       ? "not a regular file"
+                                  : strerror(errno);
+    gp_log_set_sink(mca_coll_gpuproto_log_sink);
+    if (GP_OK == status) {
+        return;
+    }
+    COMPONENT->tune = NULL;
+    if (loud) {
+        mca_coll_gpuproto_say("tuning file", "coll_gpuproto_tune_file", path, why);
+    } else {
+        opal_output_verbose(1, ompi_coll_base_framework.framework_output,
+                            "coll/gpuproto: coll_gpuproto_tune_file: \"%s\" cannot be read: %s",
+                            path, why);
+    }
 }
 
 static void check_params(void)
@@ -159,6 +197,7 @@ static void check_params(void)
     buffer_check("coll_gpuproto_buffsize", &COMPONENT->buffsize);
     buffer_check("coll_gpuproto_ll_buffsize", &COMPONENT->ll_buffsize);
     buffer_check("coll_gpuproto_ll128_buffsize", &COMPONENT->ll128_buffsize);
+    read_tune_file();
 }
 
 static int register_params(void)
@@ -187,6 +226,11 @@ static int register_params(void)
     COMPONENT->host_id = "";
     reg("host_id", "Name of this host, where the automatic one would be wrong (empty: automatic)",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_9, &COMPONENT->host_id);
+    COMPONENT->tune_file = "";
+    reg("tune_file",
+        "Tuning file: measured choices in place of the automatic ones, the same on all ranks; "
+        "gpuproto_tune writes one (empty: none)",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &COMPONENT->tune_file);
     COMPONENT->min_channels = 0;
     reg("min_channels", "Least channels of a call (0: no wish)", MCA_BASE_VAR_TYPE_INT,
         OPAL_INFO_LVL_5, &COMPONENT->min_channels);
@@ -299,5 +343,17 @@ static int close_component(void)
         gp_shm_arena_finalize();
         gp_log_set_sink(NULL);
     }
+    gp_tune_free(COMPONENT->tune); /* plans name its rules: no communicator is left by now */
+    COMPONENT->tune = NULL;
     return OMPI_SUCCESS;
+}
+
+static mca_coll_base_module_t *comm_query(struct ompi_communicator_t *comm, int *priority)
+{
+    mca_coll_base_module_t *module = mca_coll_gpuproto_comm_query(comm, priority);
+
+    if (NULL != module) {
+        ((mca_coll_gpuproto_module_t *) module)->params.tune = COMPONENT->tune;
+    }
+    return module;
 }

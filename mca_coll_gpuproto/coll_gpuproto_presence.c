@@ -19,12 +19,22 @@
 #include "mca_coll_gpuproto/coll_gpuproto_build.h"
 
 #define PRESENCE_KEY "coll.gpuproto.presence"
+#define TUNE " tune="
 
 static void my_line(char *line, size_t bytes)
 {
-    snprintf(line, bytes, "%s ompi=%d.%d.%d params=%016llx", mca_coll_gpuproto_version,
-             OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION,
-             mca_coll_gpuproto_component.params_hash);
+    snprintf(line, bytes, "%s ompi=%d.%d.%d params=%016llx" TUNE "%016llx",
+             mca_coll_gpuproto_version, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
+             OMPI_RELEASE_VERSION, mca_coll_gpuproto_component.params_hash,
+             (unsigned long long) gp_tune_hash(mca_coll_gpuproto_component.tune));
+}
+
+/* Lines that are the same but for the tuning file. */
+static bool only_tune_differs(const char *line, const char *mine)
+{
+    const char *end = strstr(mine, TUNE);
+
+    return NULL != end && 0 == strncmp(line, mine, (size_t) (end - mine) + strlen(TUNE));
 }
 
 void mca_coll_gpuproto_publish(void)
@@ -51,7 +61,7 @@ bool mca_coll_gpuproto_all_present(struct ompi_communicator_t *comm, char *reaso
     for (int i = 0; i < n; i++) {
         opal_process_name_t name;
         char *line = NULL;
-        bool same;
+        bool same, tune;
         int rc;
 
         if (i == ompi_comm_rank(comm)) {
@@ -72,7 +82,13 @@ bool mca_coll_gpuproto_all_present(struct ompi_communicator_t *comm, char *reaso
             return false;
         }
         same = 0 == strcmp(line, mine);
+        tune = !same && only_tune_differs(line, mine);
         free(line);
+        if (tune) {
+            snprintf(reason, bytes,
+                     "rank %d has another tuning file (coll_gpuproto_tune_file), or none", i);
+            return false;
+        }
         if (!same) {
             snprintf(reason, bytes, "rank %d runs gpuproto with other parameters or of another "
                      "version", i);

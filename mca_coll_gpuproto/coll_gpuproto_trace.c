@@ -9,9 +9,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m, const gp_exec_record_t *record,
-                             const struct ompi_datatype_t *dtype, const struct ompi_op_t *op,
-                             size_t count, const char *reason)
+/* FIFO memory that this rank gave to the class's connections so far. */
+static size_t fifo_bytes(const mca_coll_gpuproto_class_t *cls)
+{
+    size_t bytes = 0;
+
+    for (uint32_t a = 0; a < GP_ALGO_CUSTOM; a++) {
+        for (uint32_t p = 0; p < GP_PROTO_COUNT; p++) {
+            bytes += NULL != cls->sets[a][p] ? cls->sets[a][p]->conns->fifo_bytes : 0;
+        }
+    }
+    return bytes;
+}
+
+void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m,
+                             const mca_coll_gpuproto_class_t *cls, const gp_exec_record_t *record,
+                             const gp_plan_t *plan, const struct ompi_datatype_t *dtype,
+                             const struct ompi_op_t *op, size_t count, const char *reason)
 {
     char what[320];
 
@@ -24,11 +38,12 @@ void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m, const gp_exec_
     }
     fprintf(stderr,
             "gpuproto-trace %s algorithm=%s protocol=%s channels=%u threads=%u chunk=%llu "
-            "loops=%llu executor=%s reason=\"%s\"\n",
+            "loops=%llu executor=%s predicted_us=%.1f fifo_bytes=%zu reason=\"%s\"\n",
             what, gp_algorithm_name(record->algorithm), gp_protocol_name(record->protocol),
             record->channels, record->threads, (unsigned long long) record->chunk_elems,
             (unsigned long long) record->loops,
-            gp_executor_name((uint32_t) mca_coll_gpuproto_stats.last_executor), reason);
+            gp_executor_name((uint32_t) mca_coll_gpuproto_stats.last_executor),
+            (double) plan->predicted_ns / 1000, fifo_bytes(cls), reason);
 }
 
 /*

@@ -1,7 +1,8 @@
 /*
  * gp_plan.c - the plan of one call: selection, channels, chunks, threads.
  *
- * Pure: the same arguments give the same plan on every rank. No allocation, no global state.
+ * Pure: the same arguments give the same plan on every rank. No global state; nothing is allocated
+ * but the text that names a rule of the tuning file.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -10,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "planner/gp_cost.h"
 #include "planner/gp_plan_int.h"
+#include "planner/gp_tune.h"
 
 /* Bytes per channel below which another channel costs more than it brings (docs/planner.md). */
 static const uint64_t least_channel_bytes[GP_ALGO_CUSTOM][GP_PROTO_COUNT] = {
@@ -154,6 +157,86 @@ static uint32_t keep(gp_rule_t *rules, uint32_t n, const gp_rule_t *sets, uint32
     return kept;
 }
 
+/* What follows from a choice and its connections. channels and threads 0: by the call's size. */
+static void fill_plan(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,
+                      gp_red_t red, const gp_rule_t *rule, const gp_conn_geom_t *conn,
+                      uint32_t channels, uint32_t threads, gp_plan_t *plan)
+{
+    memset(plan, 0, sizeof(*plan));
+    plan->algorithm = rule->algorithm;
+    plan->protocol = rule->protocol;
+    plan->executor = comm->executor;
+    plan->red = red;
+    plan->reason = rule->reason;
+    plan->predicted_ns = rule->predicted_ns;
+    plan->geom.channels = 0 != channels ? channels
+                                        : gp_call_channels(params, conn, rule->algorithm,
+                                                           rule->protocol, count * red.elem_bytes);
+    call_geometry(comm, conn, count, plan);
+    plan->threads = 0 != threads ? threads
+                                 : call_threads(params, conn, plan->algorithm, plan->protocol,
+                                                plan->geom.chunk_elems * red.elem_bytes);
+}
+
+/* A rule's channels within what the user set; 0: the rule leaves them open. */
+static uint32_t tuned_channels(const gp_params_t *params, const gp_tune_rule_t *tuned)
+{
+    uint32_t channels = tuned->channels;
+
+    if (0 == channels) {
+        return 0;
+    }
+    if (0 != params->max_channels && channels > params->max_channels) {
+        channels = params->max_channels;
+    }
+    return channels < params->min_channels ? params->min_channels : channels;
+}
+
+/*
+ * The plan that the tuning file wants. GP_OK; or GP_DECLINED when no rule holds for this call or the
+ * user forced something else, and when the rule is not allowed here: *refused then says so.
+ */
+static gp_status_t plan_tuned(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,
+                              gp_red_t red, gp_plan_t *plan, const char **refused)
+{
+    uint64_t bytes = count * red.elem_bytes;
+    gp_params_t wanted = *params;
+    gp_tune_rule_t tuned;
+    gp_conn_geom_t conn;
+    gp_cost_t cost;
+    gp_rule_t rule;
+    uint32_t channels, threads;
+    const char *why = NULL;
+
+    if (!gp_tune_lookup(params->tune, comm->executor, comm->n_ranks,
+                        comm->n_nodes > 0 ? comm->n_nodes : 1, bytes, &tuned)
+        || (GP_AUTO != params->algorithm && (uint32_t) params->algorithm != tuned.algorithm)
+        || (GP_AUTO != params->protocol && (uint32_t) params->protocol != tuned.protocol)) {
+        return GP_DECLINED;
+    }
+    if (GP_OK != gp_plan_conn_geom(comm, params, tuned.algorithm, tuned.protocol, &conn, &why)) {
+        *refused = gp_tune_reason(params->tune, &tuned, NULL != why ? why : "not possible");
+        return GP_DECLINED;
+    }
+    channels = tuned_channels(params, &tuned);
+    if (channels > conn.channels) {
+        *refused = gp_tune_reason(params->tune, &tuned, "channels: more than are connected");
+        return GP_DECLINED;
+    }
+    threads = 0 == params->threads && 0 != conn.threads ? tuned.threads : 0;
+    if (0 != channels) {
+        wanted.min_channels = channels;
+        wanted.max_channels = channels;
+    }
+    gp_cost_of(comm, &wanted, &conn, tuned.algorithm, tuned.protocol, bytes, &cost);
+    rule.algorithm = (uint8_t) tuned.algorithm;
+    rule.protocol = (uint8_t) tuned.protocol;
+    rule.predicted_ns = cost.total_ns;
+    rule.reason = gp_tune_reason(params->tune, &tuned, NULL);
+    fill_plan(comm, params, count, red, &rule, &conn, channels, threads, plan);
+    return GP_OK;
+}
+
 gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,
                          gp_type_t type, gp_op_t op, gp_plan_t *plan, const char **reason)
 {
@@ -161,7 +244,7 @@ gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, 
     gp_rule_t rules[GP_MOST_SETS], sets[GP_MOST_SETS];
     gp_conn_geom_t conn;
     gp_status_t status = GP_DECLINED;
-    const char *first_reason = NULL;
+    const char *first_reason = NULL, *refused = NULL;
     uint64_t bytes;
     uint32_t n;
 
@@ -174,6 +257,9 @@ gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, 
         *reason = "count out of range";
         return GP_ERR_INVALID;
     }
+    if (GP_OK == plan_tuned(comm, params, count, red, plan, &refused)) {
+        return GP_OK;
+    }
     bytes = count * red.elem_bytes;
     n = gp_select(comm, params, bytes, rules, GP_MOST_SETS, &first_reason);
     n = keep(rules, n, sets, gp_reachable(comm, params, sets));
@@ -181,18 +267,8 @@ gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, 
         status = gp_plan_conn_geom(comm, params, rules[i].algorithm, rules[i].protocol, &conn,
                                    reason);
         if (GP_OK == status) {
-            memset(plan, 0, sizeof(*plan));
-            plan->algorithm = rules[i].algorithm;
-            plan->protocol = rules[i].protocol;
-            plan->executor = comm->executor;
-            plan->red = red;
-            plan->reason = rules[i].reason;
-            plan->predicted_ns = rules[i].predicted_ns;
-            plan->geom.channels = gp_call_channels(params, &conn, plan->algorithm,
-                                                   plan->protocol, bytes);
-            call_geometry(comm, &conn, count, plan);
-            plan->threads = call_threads(params, &conn, plan->algorithm, plan->protocol,
-                                         plan->geom.chunk_elems * red.elem_bytes);
+            rules[i].reason = NULL != refused ? refused : rules[i].reason;
+            fill_plan(comm, params, count, red, &rules[i], &conn, 0, 0, plan);
             *reason = NULL;
             return GP_OK;
         }

@@ -30,6 +30,7 @@ typedef struct gp_params {
     uint32_t ll128_unsafe;    /* force LL128 where its rule forbids it */
     uint64_t buffer_bytes[GP_PROTO_COUNT]; /* FIFO bytes of a connection; 0: planner decides */
     uint64_t max_fifo_bytes;  /* per rank and communicator, all connection sets together */
+    const struct gp_tune *tune; /* the tuning file (gp_tune.h), the caller's; NULL: none */
 } gp_params_t;
 
 /* What the communicator is, for one buffer class. Equal on all ranks by agreement. */
@@ -64,7 +65,7 @@ typedef struct gp_plan {
     gp_geom_t geom;       /* partition of this call */
     gp_red_t red;
     uint64_t predicted_ns; /* by the cost model (gp_cost.h) */
-    const char *reason;   /* static text: the rule that chose algorithm and protocol */
+    const char *reason;   /* the rule that chose algorithm and protocol; static, or params.tune's */
 } gp_plan_t;
 
 #ifdef __cplusplus
@@ -97,6 +98,8 @@ gp_status_t gp_plan_conn_geom(const gp_comm_desc_t *comm, const gp_params_t *par
 
 /*
  * Plan one call: count >= 1 elements. Pure; cheap enough for every call, but callers cache it.
+ * A rule of the tuning file comes before the automatic choice, but not before what the user forced.
+ * If it is not allowed on this communicator the automatic choice is used, and plan->reason says so.
  * GP_DECLINED with *reason when (type, op) is not ours or a forced choice cannot be honoured.
  */
 gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,

@@ -26,8 +26,9 @@ uint32_t gp_select(const gp_comm_desc_t *comm, const gp_params_t *params, uint64
 #define GP_MOST_SETS (GP_ALGO_CUSTOM * GP_PROTO_COUNT)
 
 /*
- * The connection sets of a communicator: what is best at some power of four of bytes. Calls use these
- * alone, so that their memory can be shared out beforehand. Returns how many, at most GP_MOST_SETS.
+ * The connection sets of a communicator: what is best at some power of four of bytes, and what the
+ * tuning file can choose. Calls use these alone, so that their memory can be shared out beforehand.
+ * Returns how many, at most GP_MOST_SETS.
  */
 uint32_t gp_reachable(const gp_comm_desc_t *comm, const gp_params_t *params, gp_rule_t *rules);
 

@@ -9,6 +9,7 @@
 
 #include "planner/gp_cost.h"
 #include "planner/gp_plan_int.h"
+#include "planner/gp_tune.h"
 
 /* Flat needs a connection for each pair: beyond this it is only used when forced. */
 #define FLAT_MOST_RANKS 32u
@@ -111,6 +112,37 @@ uint32_t gp_select(const gp_comm_desc_t *comm, const gp_params_t *params, uint64
     return n;
 }
 
+/* Add to n sets those that the tuning file can choose here. Returns how many there are then. */
+static uint32_t add_tuned(const gp_comm_desc_t *comm, const gp_params_t *params, gp_rule_t *rules,
+                          uint32_t n)
+{
+    uint32_t tuned = gp_tune_sets(params->tune, comm->executor, comm->n_ranks,
+                                  comm->n_nodes > 0 ? comm->n_nodes : 1);
+
+    for (uint32_t i = 0; i < GP_MOST_SETS; i++) {
+        uint32_t a = i / GP_PROTO_COUNT, p = i % GP_PROTO_COUNT, k = 0;
+        const char *reason;
+        gp_conn_geom_t wish;
+
+        if (0 == (tuned >> i & 1)
+            || (GP_AUTO != params->algorithm && (uint32_t) params->algorithm != a)
+            || (GP_AUTO != params->protocol && (uint32_t) params->protocol != p)
+            || GP_OK != gp_conn_wish(comm, params, a, p, &wish, &reason)) {
+            continue;
+        }
+        while (k < n && (rules[k].algorithm != a || rules[k].protocol != p)) {
+            k++;
+        }
+        if (k == n) {
+            memset(&rules[n], 0, sizeof(rules[n]));
+            rules[n].algorithm = (uint8_t) a;
+            rules[n].protocol = (uint8_t) p;
+            rules[n++].reason = "tuning file";
+        }
+    }
+    return n;
+}
+
 uint32_t gp_reachable(const gp_comm_desc_t *comm, const gp_params_t *params, gp_rule_t *rules)
 {
     uint32_t n = 0;
@@ -131,5 +163,5 @@ uint32_t gp_reachable(const gp_comm_desc_t *comm, const gp_params_t *params, gp_
             rules[n++] = best;
         }
     }
-    return n;
+    return add_tuned(comm, params, rules, n);
 }

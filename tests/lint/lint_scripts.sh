@@ -7,12 +7,13 @@ top=${GP_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$top/tests/lib/gp_tap.sh"
 cd "$top" || exit 99
 
-for f in autogen.sh .ci/run contrib/check.sh contrib/gpu-check.sh contrib/quickstart.sh; do
+for f in autogen.sh .ci/run contrib/check.sh contrib/gpu-check.sh contrib/quickstart.sh \
+    contrib/gpuproto_tune; do
     [ -x "$f" ]
     tap_result $? "$f is executable"
 done
 if command -v shellcheck >/dev/null 2>&1; then
-    for f in autogen.sh .ci/run $(find contrib tests -name '*.sh' | sort); do
+    for f in autogen.sh .ci/run contrib/gpuproto_tune $(find contrib tests -name '*.sh' | sort); do
         tap_empty "$(shellcheck -x -e SC1091 "$f" 2>&1)" "shellcheck $f"
     done
 else

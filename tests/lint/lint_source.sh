@@ -21,7 +21,8 @@ sources() {
     done | sort)
 }
 scripts() {
-    (cd "$1" && find contrib tests .ci -type f \( -name '*.sh' -o -name '*.py' -o -path '.ci/run' \) \
+    (cd "$1" && find contrib tests .ci -type f \( -name '*.sh' -o -name '*.py' -o -path '.ci/run' \
+        -o -name gpuproto_tune \) \
         2>/dev/null; cd "$1" && ls autogen.sh 2>/dev/null) | sort
 }
 makefiles() {

@@ -25,7 +25,7 @@ case $("${OMPI_INFO:-ompi_info}" --version 2>/dev/null) in
 *) over="--oversubscribe --bind-to none" ;;
 esac
 out=$(mktemp) || exit 99
-trap 'rm -f "$out"' EXIT
+trap 'rm -f "$out" "$out".tune*' EXIT
 
 # run SECONDS DESCRIPTION MPIRUN-ARGUMENTS...: one case; the output is in $out.
 run() {
@@ -100,6 +100,36 @@ full="1 2 3 4 8"
         --mca coll_gpuproto_buffsize 16777216 "$prog" expect
     says "max_fifo_mib" "and the message names the parameter"
 
+    # A tuning file. 1,000 floats are 4,000 bytes.
+    [ "$GP_TEST_MEMORY" = host ] && executor=host || executor=cuda
+    printf '%s * * 0 %s\n' "$executor" "ring simple auto auto" >"$out.tune1"
+    printf '%s 2 1 4000 tree ll auto auto\nwrong\n%s 2 1 4001 flat ll auto auto\n' "$executor" \
+        "$executor" >"$out.tune2"
+    tune="--mca coll_gpuproto_tune_file $out.tune"
+    GP_EXPECT=ring/simple run 60 "a tuning file chooses" -n 3 $on ${tune}1 "$prog" expect
+    GP_EXPECT=tree/ll run 60 "a rule for these ranks and bytes goes first" -n 2 $on ${tune}2 \
+        --mca coll_gpuproto_trace 1 "$prog" expect
+    says "bytes=4000 .*reason=\"tuning file line 1\"" "and the trace names its line"
+    says "$out.tune2:2: a field is missing.*left out" "an illegal line is named with file and line"
+    [ "$(grep -c "tune2:2:" "$out")" = 1 ]
+    tap_result $? "by one rank"
+    GP_EXPECT=flat/ll GP_COUNT=1001 run 60 "and what follows it holds" -n 2 $on ${tune}2 "$prog" expect
+    GP_EXPECT=ring/ll run 60 "forced choices go before the file" -n 2 $on ${tune}2 \
+        --mca coll_gpuproto_algorithm ring --mca coll_gpuproto_protocol ll "$prog" expect
+    GP_EXPECT=declined run 60 "ranks with different tuning files: all decline" \
+        -n 1 $on ${tune}1 "$prog" expect \
+        : -n 1 env OMPI_MCA_coll_gpuproto_tune_file="$out.tune2" "$prog" expect
+    says "rank 1 has another tuning file\|rank 0 has another tuning file" "and say so"
+    printf '# the same\n\n%s  *  * 0K %s # \n' "$executor" "RING simple 0 0" >"$out.tune3"
+    GP_EXPECT=ring/simple run 60 "files that mean the same do" \
+        -n 1 $on ${tune}1 "$prog" expect \
+        : -n 1 $on ${tune}3 "$prog" expect
+    GP_EXPECT=ours run 60 "a tuning file that is not there" -n 2 $on ${tune}9 "$prog" expect
+    says "Parameter: *coll_gpuproto_tune_file" "the message names the parameter"
+    says "Value: *$out.tune9" "and its value"
+    says "Why: *No such file" "and why"
+    says "Give the path of a file that every rank can read" "and what to do"
+
     # Ways to select.
     GP_EXPECT=ours run 60 "--mca coll gpuproto alone" -n 2 --mca coll gpuproto "$prog" expect
     GP_EXPECT=ours run 60 "gpuproto,tuned" -n 2 --mca coll gpuproto,tuned "$prog" expect
@@ -150,6 +180,8 @@ full="1 2 3 4 8"
     GP_EXPECT=ours run 60 "trace" -n 2 $on --mca coll_gpuproto_trace 1 "$prog" expect
     says "gpuproto-trace rank=0 comm=0 seq=.* op=MPI_SUM type=MPI_FLOAT count=1000 bytes=4000 algorithm=" \
         "one line per call"
+    says "gpuproto-trace rank=0 .* predicted_us=[0-9.]* fifo_bytes=[1-9][0-9]* reason=" \
+        "with the prediction and the FIFO memory"
 
     # Waiting.
     run 60 "a rank that stays away: the call is given up" -n 2 $on \
