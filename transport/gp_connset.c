@@ -8,20 +8,25 @@
  *   allgather 2   whether that worked; after it nobody's names are needed any more
  *
  * The piece, in order: for each channel the receive blocks in link order, then the send blocks. Any
- * rank computes any other rank's offsets from that rank's links.
+ * rank computes any other rank's offsets from that rank's links. Behind them mirrors for links over a net
+ * (gp_net.h): a receive block for each such send link, a send block for each such receive link, which
+ * nobody else maps. Links over a net have ids in the order channel, receive links, send links.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "transport/gp_transport.h"
+#include "transport/gp_net.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "device/proto/gp_log.h"
 
 typedef struct record {
     gp_handle_t handle;
     uint64_t offset;
+    uint64_t first_id;     /* of our links over the net */
     int32_t status;
     int32_t reserved;
 } record_t;
@@ -32,6 +37,8 @@ typedef struct impl {
     uint32_t n_ranks;
     record_t *records;     /* [n_ranks] */
     unsigned char *mapped; /* [n_ranks] 1: a mapping is held */
+    uint64_t mirrors_at;   /* in our piece, bytes */
+    uint32_t n_far;        /* links over the net */
 } impl_t;
 
 static uint64_t recv_block(const gp_connset_desc_t *d)
@@ -43,6 +50,11 @@ static uint64_t recv_block(const gp_connset_desc_t *d)
 static uint64_t channel_bytes(const gp_connset_desc_t *d, const gp_links_t *l)
 {
     return l->n_recv * recv_block(d) + (uint64_t) l->n_send * GP_FIFO_SEND_BLOCK_BYTES;
+}
+
+static int is_far(const gp_connset_desc_t *d, uint32_t a, uint32_t b)
+{
+    return NULL != d->node_of && d->node_of[a] != d->node_of[b];
 }
 
 static int link_index(const gp_link_t *links, uint32_t n, uint32_t peer, uint32_t *index)
@@ -123,6 +135,20 @@ static void init_conn(gp_conn_t *conn, const gp_connset_desc_t *d, const gp_aren
     conn->path = arena->path;
 }
 
+/* Links over the net: gated, and mirrors are counted. */
+static void init_far(const gp_connset_desc_t *d, uint32_t rank, gp_conn_t *conns, uint32_t n,
+                     uint64_t mirror_bytes, uint64_t *bytes, uint32_t *n_far)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_far(d, rank, conns[i].peer)) {
+            conns[i].gated = 1;
+            conns[i].path = GP_PATH_NET;
+            *bytes += mirror_bytes;
+            ++*n_far;
+        }
+    }
+}
+
 static void point_at_recv_block(gp_conn_t *conn, unsigned char *block)
 {
     conn->tail = (uint64_t *) (block + GP_FIFO_TAIL_OFFSET);
@@ -136,11 +162,12 @@ static gp_status_t build_own(gp_connset_t *set, uint32_t rank)
     const gp_connset_desc_t *d = &set->desc;
     impl_t *impl = set->impl;
     gp_arena_t *arena = impl->arena;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, mirrors = 0;
     unsigned char *at;
     gp_links_t l;
     gp_status_t status;
 
+    impl->n_far = 0;
     for (uint32_t c = 0; c < d->channels; c++) {
         status = d->links(d->links_ctx, rank, c, &l);
         if (GP_OK != status) {
@@ -160,7 +187,12 @@ static gp_status_t build_own(gp_connset_t *set, uint32_t rank)
             init_conn(&set->send[c][i], d, arena, l.send[i].peer);
         }
         bytes += channel_bytes(d, &l);
+        init_far(d, rank, set->recv[c], l.n_recv, GP_FIFO_SEND_BLOCK_BYTES, &mirrors,
+                 &impl->n_far);
+        init_far(d, rank, set->send[c], l.n_send, recv_block(d), &mirrors, &impl->n_far);
     }
+    impl->mirrors_at = bytes;
+    bytes += mirrors;
     set->fifo_bytes = bytes;
     status = arena->alloc(arena, bytes > 0 ? bytes : 1, &impl->mem);
     if (GP_OK != status) {
@@ -191,6 +223,76 @@ static gp_status_t build_own(gp_connset_t *set, uint32_t rank)
             if (GP_OK != status) {
                 return status;
             }
+        }
+    }
+    return GP_OK;
+}
+
+/* The id at `peer` of the other end of our link with it on a channel: counted in its order. */
+static gp_status_t far_id(const gp_connset_t *set, uint32_t rank, uint32_t peer, uint32_t channel,
+                          int is_send, uint64_t *id_p)
+{
+    const gp_connset_desc_t *d = &set->desc;
+    const impl_t *impl = set->impl;
+    uint64_t id = impl->records[peer].first_id;
+
+    for (uint32_t c = 0; c <= channel; c++) {
+        gp_links_t theirs;
+        gp_status_t status = d->links(d->links_ctx, peer, c, &theirs);
+
+        if (GP_OK != status) {
+            return status;
+        }
+        for (uint32_t k = 0; k < theirs.n_recv + theirs.n_send; k++) {
+            int receives = k < theirs.n_recv;
+            uint32_t to = receives ? theirs.recv[k].peer : theirs.send[k - theirs.n_recv].peer;
+
+            if (c == channel && to == rank && receives == is_send) {
+                *id_p = id;
+                return GP_OK;
+            }
+            id += is_far(d, peer, to);
+        }
+    }
+    gp_log(GP_LOG_ERROR, "channel %u: rank %u and rank %u do not agree on their link", channel,
+           rank, peer);
+    return GP_ERR_INVALID;
+}
+
+/*
+ * Point the other ends of our links over the net at mirrors of our own, and hand both to the net. In the
+ * order of the ids.
+ */
+static gp_status_t join_far(gp_connset_t *set, uint32_t rank)
+{
+    const gp_connset_desc_t *d = &set->desc;
+    impl_t *impl = set->impl;
+    unsigned char *at = (unsigned char *) impl->mem.ptr + impl->mirrors_at;
+
+    for (uint32_t c = 0; c < d->channels; c++) {
+        for (uint32_t k = 0; k < set->n_recv[c] + set->n_send[c]; k++) {
+            int is_send = k >= set->n_recv[c];
+            gp_conn_t *conn = is_send ? &set->send[c][k - set->n_recv[c]] : &set->recv[c][k];
+            gp_status_t status;
+            uint64_t id;
+
+            if (!is_far(d, rank, conn->peer)) {
+                continue;
+            }
+            if (is_send) {
+                point_at_recv_block(conn, at);
+                gp_store_relaxed_u64(conn->tail, d->first_step);
+                at += recv_block(d);
+            } else {
+                conn->head = (uint64_t *) at;
+                gp_store_relaxed_u64(conn->head, d->first_step);
+                at += GP_FIFO_SEND_BLOCK_BYTES;
+            }
+            status = far_id(set, rank, conn->peer, c, is_send, &id);
+            if (GP_OK != status) {
+                return status;
+            }
+            gp_net_set_add(set->far, conn, is_send, d->eps[conn->peer], id);
         }
     }
     return GP_OK;
@@ -261,7 +363,7 @@ static gp_status_t join_all(gp_connset_t *set, uint32_t rank)
         void *base = NULL;
         gp_status_t status;
 
-        if (peer == rank || !is_peer(set, peer)) {
+        if (peer == rank || !is_peer(set, peer) || is_far(&set->desc, rank, peer)) {
             continue;
         }
         status = impl->arena->map(impl->arena, &impl->records[peer].handle, &base);
@@ -276,6 +378,37 @@ static gp_status_t join_all(gp_connset_t *set, uint32_t rank)
         }
     }
     return GP_OK;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
+}
+
+/* Every far peer has been heard of, and has heard of us: endpoints are wired up, in both directions. */
+static gp_status_t meet_far(gp_connset_t *set, uint32_t rank)
+{
+    double end = seconds() + set->desc.hello_seconds;
+    gp_status_t status = join_far(set, rank);
+    int moved = 0;
+
+    if (GP_OK == status) {
+        status = gp_net_set_hello(set->far);
+    }
+    while (GP_OK == status
+           && (!gp_net_set_ready(set->far) || GP_AGAIN == gp_net_set_settled(set->far))) {
+        status = gp_net_set_progress(set->far, &moved);
+        if (GP_OK == status && seconds() > end) {
+            gp_log(GP_LOG_ERROR, "rank %u: no message from every rank of another node within %.0f s",
+                   rank, set->desc.hello_seconds);
+            status = GP_ERR_PEER;
+        }
+        sched_yield();
+    }
+    return status;
 }
 
 /* One agreement: everybody's status; the worst of all. */
@@ -330,11 +463,18 @@ gp_status_t gp_connset_create(const gp_connset_desc_t *desc, gp_arena_t *arena,
         status = arena->export_mem(arena, &impl->mem, &mine.handle);
         mine.offset = impl->mem.offset;
     }
+    if (GP_OK == status && impl->n_far > 0) {
+        status = gp_net_set_create(desc->net, desc->protocol, impl->n_far, &set->far,
+                                   &mine.first_id);
+    }
     all = agree(impl, boot, status, &mine);
     if (GP_OK != all) {
         goto err_free;
     }
     status = join_all(set, boot->rank);
+    if (GP_OK == status && impl->n_far > 0) {
+        status = meet_far(set, boot->rank);
+    }
     {
         /* The second exchange must not overwrite the handles that unmap needs. */
         record_t *handles = impl->records;
@@ -372,6 +512,7 @@ void gp_connset_destroy(gp_connset_t *set, int quarantine)
         return;
     }
     impl = set->impl;
+    gp_net_set_destroy(set->far);
     for (uint32_t i = 0; i < impl->n_ranks; i++) {
         if (impl->mapped[i]) {
             impl->arena->unmap(impl->arena, &impl->records[i].handle);

@@ -37,6 +37,7 @@ typedef struct gp_handle {
 } gp_handle_t;
 
 typedef struct gp_arena gp_arena_t;
+typedef struct gp_net gp_net_t;
 
 /* A piece of an arena. */
 typedef struct gp_mem {
@@ -85,6 +86,14 @@ typedef struct gp_connset_desc {
     /* Links of `rank` on `channel`; GP_OK or an error. Called for this rank and for its peers. */
     gp_status_t (*links)(void *ctx, uint32_t rank, uint32_t channel, gp_links_t *links);
     void *links_ctx;
+    /*
+     * Ranks that share no memory: node_of[a] != node_of[b]. Their connections go over net, to eps[rank].
+     * NULL: all ranks share memory.
+     */
+    const uint32_t *node_of;
+    gp_net_t *net;
+    void *const *eps;     /* [n_ranks]; only those of far peers are used */
+    double hello_seconds; /* how long the first message of a peer is waited for */
 } gp_connset_desc_t;
 
 typedef struct gp_connset {
@@ -94,6 +103,7 @@ typedef struct gp_connset {
     uint32_t *n_recv;     /* [channel] */
     uint32_t *n_send;     /* [channel] */
     uint64_t fifo_bytes;  /* memory this rank gave */
+    struct gp_net_set *far; /* links over a net, or NULL: then nothing has to be progressed */
     void *impl;
 } gp_connset_t;
 

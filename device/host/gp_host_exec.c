@@ -43,6 +43,7 @@ struct gp_host_exec {
     int aborted;
     int zeroing;             /* some send FIFO still has to be zeroed */
     int pow2;                /* n_slots is a power of two */
+    int gated;               /* some connection of lines is behind a tail */
     gp_work_t work;
     gp_host_reduce_fn reduce;
     gp_wait_info_t wait;
@@ -75,6 +76,7 @@ gp_status_t gp_host_exec_create(const gp_program_t *const *programs, gp_connset_
     }
     e->set = set;
     e->pow2 = 0 == (set->desc.n_slots & (set->desc.n_slots - 1));
+    e->gated = NULL != set->far || set->desc.gated;
     e->programs = calloc(set->desc.channels, sizeof(*e->programs));
     e->cursors = calloc(n, sizeof(*e->cursors));
     e->first_cursor = calloc(set->desc.channels + 1, sizeof(*e->first_cursor));
@@ -235,10 +237,7 @@ static int begin_step(gp_host_exec_t *e, cursor_t *cur, const gp_step_t *s)
             return 0;
         }
     }
-    if (GP_PROTO_LL == protocol) {
-        return 1;
-    }
-    for (uint32_t i = 0; i < s->n_in; i++) {
+    for (uint32_t i = 0; i < s->n_in && (GP_PROTO_LL != protocol || e->gated); i++) {
         const gp_ref_t *ref = &p->refs[s->in_first + i];
         gp_conn_t *conn;
         uint64_t step;
@@ -247,7 +246,7 @@ static int begin_step(gp_host_exec_t *e, cursor_t *cur, const gp_step_t *s)
             continue;
         }
         conn = &cur->recv[ref->conn];
-        if (GP_PROTO_LL128 == protocol && !conn->gated) {
+        if (GP_PROTO_SIMPLE != protocol && !conn->gated) {
             continue;
         }
         step = ref_step(cur, conn, &p->recv[ref->conn], ref);

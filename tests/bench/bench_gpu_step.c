@@ -133,7 +133,7 @@ static gp_geom_t geometry(uint32_t ranks, uint64_t loops)
 
 static world_t *make(gp_protocol_t protocol, uint32_t ranks)
 {
-    world_case_t c = {&ops, GP_ALGO_RING, protocol, ranks, 1, 8, 16384, 0, 0};
+    world_case_t c = {&ops, GP_ALGO_RING, protocol, ranks, 1, 8, 16384, 0, 0, 0};
     world_t *w = world_create(&c, NULL);
 
     need(NULL != w, "connecting");

@@ -28,7 +28,9 @@ EXTRA_PROGRAMS += tests/bench/bench_gpu_step
 tests_bench_bench_gpu_step_SOURCES = \
     tests/bench/bench_gpu_step.c \
     tests/exec/gp_exec_world.c \
-    tests/exec/gp_exec_world.h
+    tests/exec/gp_exec_world.h \
+    tests/exec/gp_fake_net.c \
+    tests/exec/gp_fake_net.h
 tests_bench_bench_gpu_step_LDADD = \
     device/host/libgp_host.la \
     device/cuda/libgp_cuda.la \

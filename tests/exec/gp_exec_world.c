@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "planner/gp_plan.h"
+#include "tests/exec/gp_fake_net.h"
 
 #define GATHER_BYTES 512
 #define GUARD_BYTES 64
@@ -66,10 +67,12 @@ const char *world_name(const world_case_t *c)
 {
     static char text[160];
 
-    snprintf(text, sizeof(text), "%s/%s%s ranks %u channels %u slots %u x %llu first step %llu",
+    snprintf(text, sizeof(text),
+             "%s/%s%s ranks %u (%u a node) channels %u slots %u x %llu first step %llu",
              gp_algorithm_name(c->algorithm), gp_protocol_name(c->protocol),
-             c->gated ? " gated" : "", c->n_ranks, c->channels, c->n_slots,
-             (unsigned long long) c->slot_bytes, (unsigned long long) c->first_step);
+             c->gated ? " gated" : "", c->n_ranks, 0 == c->per_node ? c->n_ranks : c->per_node,
+             c->channels, c->n_slots, (unsigned long long) c->slot_bytes,
+             (unsigned long long) c->first_step);
     return text;
 }
 
@@ -128,6 +131,12 @@ static void *make_rank(void *arg)
     desc.first_step = w->c.first_step;
     desc.links = links;
     desc.links_ctx = w;
+    if (0 != w->c.per_node) {
+        desc.node_of = w->node_of;
+        desc.net = fake_wire_net(w->wire, m->rank);
+        desc.eps = fake_wire_eps(w->wire);
+        desc.hello_seconds = 20;
+    }
     if (GP_OK == status) {
         status = gp_connset_create(&desc, arena, &boot, &w->sets[m->rank]);
     }
@@ -155,6 +164,12 @@ world_t *world_create(const world_case_t *c, gp_program_t **custom)
     }
     w->c = *c;
     w->boot = g;
+    if (0 != c->per_node) {
+        w->wire = fake_wire_create(c->n_ranks, 1 + c->first_step);
+        for (uint32_t r = 0; r < c->n_ranks; r++) {
+            w->node_of[r] = r / c->per_node;
+        }
+    }
     for (uint32_t r = 0; r < c->n_ranks; r++) {
         for (uint32_t ch = 0; ch < c->channels && GP_OK == status; ch++) {
             if (NULL != custom) {
@@ -198,6 +213,7 @@ void world_destroy(world_t *w)
             gp_program_free(w->programs[r][ch]);
         }
     }
+    fake_wire_destroy(w->wire);
     free(w->boot);
     free(w);
 }
@@ -239,7 +255,7 @@ gp_status_t world_run(world_t *w, const gp_geom_t *geom, gp_red_t red, void *con
 
     for (uint32_t turn = 0; n_done < n; turn++) {
         uint32_t r = 0 == seed ? turn % n : (uint32_t) (world_random(&seed) % n);
-        gp_status_t status;
+        gp_status_t status = GP_OK;
         int moved = 0;
 
         if (done[r]) {
@@ -257,7 +273,19 @@ gp_status_t world_run(world_t *w, const gp_geom_t *geom, gp_red_t red, void *con
             }
             started[r] = 1;
         }
-        status = w->c.ops->progress(w->execs[r], &moved);
+        if (2 != started[r]) {
+            status = w->c.ops->progress(w->execs[r], &moved);
+            started[r] = GP_OK == status ? 2 : 1; /* 2: all is done here, but others may be owed */
+        }
+        if (NULL != w->sets[r]->far && status >= GP_OK) {
+            gp_status_t net = gp_net_set_progress(w->sets[r]->far, &moved);
+
+            if (GP_OK != net) {
+                status = net;
+            } else if (2 == started[r]) {
+                status = gp_net_set_settled(w->sets[r]->far);
+            }
+        }
         if (GP_OK == status) {
             done[r] = 1;
             n_done++;

@@ -39,6 +39,7 @@ typedef struct world_case {
     uint64_t slot_bytes;
     uint64_t first_step;
     uint32_t gated;
+    uint32_t per_node; /* ranks on a node; nodes are connected by a fake net. 0: all on one */
 } world_case_t;
 
 typedef struct world {
@@ -48,6 +49,8 @@ typedef struct world {
     void *execs[WORLD_MAX_RANKS];
     gp_status_t status[WORLD_MAX_RANKS]; /* of the making */
     void *boot;
+    struct fake_wire *wire;              /* where there are several nodes */
+    uint32_t node_of[WORLD_MAX_RANKS];
 } world_t;
 
 /* "ring/ll ranks 4 channels 1 slots 2 x 4096 first step 7"; a static buffer. */

@@ -15,6 +15,8 @@ tests_exec_test_host_exec_SOURCES = \
     contrib/gpuproto_perf_data.c \
     tests/exec/gp_exec_world.c \
     tests/exec/gp_exec_world.h \
+    tests/exec/gp_fake_net.c \
+    tests/exec/gp_fake_net.h \
     tests/exec/test_host_exec.c
 tests_exec_test_host_exec_LDADD = $(gp_exec_test_libs)
 

@@ -13,6 +13,7 @@
 #include "contrib/gpuproto_perf_data.h"
 #include "planner/gp_plan.h"
 #include "tests/exec/gp_exec_world.h"
+#include "tests/exec/gp_fake_net.h"
 #include "tests/lib/gp_tap.h"
 #include "tests/unit/gp_random_program.h"
 
@@ -101,7 +102,7 @@ static void combination(gp_algorithm_t algorithm, gp_protocol_t protocol, uint32
                    gated ? " gated" : "");
     for (uint32_t n = 1; n <= 8; n += quick ? 3 : 1) {
         for (uint32_t s = 0; s < 3; s++) {
-            world_case_t c = {&world_host_ops, algorithm, protocol, n, 1, slots[s], 0, 0, gated};
+            world_case_t c = {&world_host_ops, algorithm, protocol, n, 1, slots[s], 0, 0, gated, 0};
             world_t *w;
 
             c.channels = 1 + (uint32_t) (world_random(&seed) % 3);
@@ -132,7 +133,7 @@ static void random_programs(void)
     for (uint64_t s = 1; s <= (uint64_t) (quick ? 20 : 150); s++) {
         uint64_t seed = s;
         gp_program_t *programs[WORLD_MAX_RANKS];
-        world_case_t c = {&world_host_ops, GP_ALGO_CUSTOM, GP_PROTO_LL, 2, 1, 2, 0, 3, 0};
+        world_case_t c = {&world_host_ops, GP_ALGO_CUSTOM, GP_PROTO_LL, 2, 1, 2, 0, 3, 0, 0};
         world_t *w;
 
         c.n_ranks = 2 + (uint32_t) (world_random(&seed) % 5);
@@ -161,9 +162,89 @@ static void random_programs(void)
 }
 
 /* A rank that never comes: the others say for what and whom they wait, and can be told to stop. */
+/* Nodes with a net between them that is late and out of order. */
+static void over_net(gp_algorithm_t algorithm, gp_protocol_t protocol)
+{
+    static const uint32_t shapes[][2] = {{2, 1}, {3, 1}, {4, 2}, {5, 2}, {6, 3}, {8, 4}};
+    uint64_t seed = 1000 + (uint64_t) algorithm * 10 + protocol;
+
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        for (uint32_t slots = GP_ALGO_FLAT == algorithm ? 1 : 2; slots <= 8; slots *= 2) {
+            world_case_t c = {&world_host_ops, algorithm, protocol, shapes[i][0], 1 + i % 2, slots,
+                              1024, i % 3 * ((1ull << 32) - 5), 0, shapes[i][1]};
+            world_t *w = world_create(&c, NULL);
+
+            if (!gp_check(NULL != w, "%s: cannot be made", world_name(&c))) {
+                continue;
+            }
+            for (uint32_t k = 0; k < (quick ? 2u : 4u); k++) {
+                uint64_t most = 0 == k % 2 ? 40 : 6000;
+
+                one_call(w, GP_TYPE_F32, GP_OP_SUM, 1 + world_random(&seed) % most, &seed);
+                one_call(w, GP_TYPE_C64, GP_OP_PROD, 1 + world_random(&seed) % most, &seed);
+                one_call(w, GP_TYPE_U8, GP_OP_MAX, 1 + world_random(&seed) % most, &seed);
+            }
+            world_destroy(w);
+        }
+    }
+}
+
+/* A rank that cannot be reached any more: an error, and no endless wait. */
+static void cut_off(void)
+{
+    world_case_t c = {&world_host_ops, GP_ALGO_RING, GP_PROTO_SIMPLE, 3, 1, 2, 1024, 0, 0, 1};
+    world_t *w = world_create(&c, NULL);
+    float in[3][100] = {{0}}, out[3][100];
+    void *sends[3], *recvs[3];
+    gp_geom_t g;
+
+    if (!gp_ok(NULL != w, "connected over the net")) {
+        return;
+    }
+    for (int r = 0; r < 3; r++) {
+        sends[r] = in[r];
+        recvs[r] = out[r];
+    }
+    g = world_geom(w, 100, 4);
+    fake_wire_cut(w->wire, 1);
+    gp_ok(GP_ERR_PEER == world_run(w, &g, gp_red_of(GP_TYPE_F32, GP_OP_SUM), sends, recvs, 0),
+          "a rank that is cut off gives an error");
+    world_destroy(w);
+}
+
+/* Messages that break the protocol are refused and change nothing. */
+static void bad_messages(void)
+{
+    world_case_t c = {&world_host_ops, GP_ALGO_RING, GP_PROTO_SIMPLE, 2, 1, 2, 1024, 0, 0, 1};
+    world_t *w = world_create(&c, NULL);
+    unsigned char data[2048] = {0};
+    /* Links of a ring of two: 0 receives, 1 sends. */
+    const gp_net_header_t bad[] = {
+        {0, 0, 2000, GP_NET_SLOT, 2000},  {0, 0, 16, GP_NET_SLOT, 32}, {0, 2, 16, GP_NET_SLOT, 16},
+        {0, UINT64_MAX, 16, GP_NET_SLOT, 16}, {1, 0, 16, GP_NET_SLOT, 16},
+        {0, 0, 0, GP_NET_HEAD, 0},        {1, 1, 0, GP_NET_HEAD, 0},   {0, 0, 0, 7, 0},
+    };
+    const gp_net_header_t gone = {77, 0, 16, GP_NET_SLOT, 16}, good = {0, 0, 16, GP_NET_SLOT, 16};
+
+    if (!gp_ok(NULL != w, "connected over the net")) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        gp_ok(GP_ERR_INVALID == gp_net_deliver(fake_wire_net(w->wire, 0), &bad[i], data),
+              "message %zu is refused", i);
+    }
+    gp_ok(GP_OK == gp_net_deliver(fake_wire_net(w->wire, 0), &gone, data),
+          "one for a link that is gone is dropped");
+    gp_ok(0 == gp_load_relaxed_u64(w->sets[0]->recv[0][0].tail), "nothing has changed");
+    gp_ok(GP_OK == gp_net_deliver(fake_wire_net(w->wire, 0), &good, data)
+              && GP_ERR_INVALID == gp_net_deliver(fake_wire_net(w->wire, 0), &good, data),
+          "a slot is taken once");
+    world_destroy(w);
+}
+
 static void abort_case(gp_protocol_t protocol)
 {
-    world_case_t c = {&world_host_ops, GP_ALGO_RING, protocol, 3, 1, 2, 1024, 100, 0};
+    world_case_t c = {&world_host_ops, GP_ALGO_RING, protocol, 3, 1, 2, 1024, 100, 0, 0};
     world_t *w = world_create(&c, NULL);
     float send[3][300], recv[3][300];
     gp_geom_t geom;
@@ -210,6 +291,16 @@ int main(void)
     gp_group_begin("random programs");
     random_programs();
     gp_group_end();
+    for (uint32_t a = GP_ALGO_RING; a <= GP_ALGO_FLAT; a++) {
+        for (uint32_t p = 0; p < GP_PROTO_COUNT; p++) {
+            gp_group_begin("%s/%s over nodes, with a net that is late and out of order",
+                           gp_algorithm_name(a), gp_protocol_name(p));
+            over_net((gp_algorithm_t) a, (gp_protocol_t) p);
+            gp_group_end();
+        }
+    }
+    cut_off();
+    bad_messages();
     gp_group_begin("an absent rank is named, and waiting for it can be given up");
     for (uint32_t p = 0; p < GP_PROTO_COUNT; p++) {
         abort_case((gp_protocol_t) p);

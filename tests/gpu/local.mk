@@ -16,6 +16,8 @@ tests_gpu_test_gpu_exec_SOURCES = \
     contrib/gpuproto_perf_data.c \
     tests/exec/gp_exec_world.c \
     tests/exec/gp_exec_world.h \
+    tests/exec/gp_fake_net.c \
+    tests/exec/gp_fake_net.h \
     tests/gpu/test_gpu_exec.c
 tests_gpu_test_gpu_exec_LDADD = $(gp_gpu_test_libs)
 tests_gpu_test_gpu_mem_SOURCES = tests/gpu/test_gpu_mem.c

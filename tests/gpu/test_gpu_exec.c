@@ -168,7 +168,7 @@ static void combination(gp_algorithm_t algorithm, gp_protocol_t protocol, uint32
     gp_group_begin("%s/%s%s", gp_algorithm_name(algorithm), gp_protocol_name(protocol),
                    gated ? " gated" : "");
     for (uint32_t n = sanitizer ? 1 : 2; n <= (sanitizer ? 1u : 5u); n++) {
-        world_case_t c = {&cuda_ops, algorithm, protocol, n, 1, 2, 0, 0, gated};
+        world_case_t c = {&cuda_ops, algorithm, protocol, n, 1, 2, 0, 0, gated, 0};
         world_t *w;
 
         c.channels = 1 + n % 2;
@@ -199,7 +199,7 @@ static void random_programs(void)
     for (uint64_t s = 1; s <= (uint64_t) (sanitizer ? 0 : 40); s++) {
         uint64_t seed = s;
         gp_program_t *programs[WORLD_MAX_RANKS];
-        world_case_t c = {&cuda_ops, GP_ALGO_CUSTOM, GP_PROTO_LL, 2, 1, 2, 0, 3, 0};
+        world_case_t c = {&cuda_ops, GP_ALGO_CUSTOM, GP_PROTO_LL, 2, 1, 2, 0, 3, 0, 0};
         world_t *w;
 
         c.n_ranks = 2 + (uint32_t) (world_random(&seed) % 5);
@@ -235,7 +235,7 @@ static void same_bits(gp_algorithm_t algorithm, gp_protocol_t protocol)
     static const gp_type_t types[] = {GP_TYPE_F16, GP_TYPE_BF16, GP_TYPE_F32,
                                       GP_TYPE_F64, GP_TYPE_C32,  GP_TYPE_C64};
     static unsigned char in[N][COUNT * 16], host_out[N][COUNT * 16], cuda_out[COUNT * 16];
-    world_case_t c = {&world_host_ops, algorithm, protocol, N, 2, 2, 4096, 5, 0};
+    world_case_t c = {&world_host_ops, algorithm, protocol, N, 2, 2, 4096, 5, 0, 0};
     uint64_t seed = 7 + 10 * (uint64_t) algorithm + (uint64_t) protocol;
     world_t *h = world_create(&c, NULL);
     world_t *g;
@@ -296,7 +296,7 @@ static void same_bits(gp_algorithm_t algorithm, gp_protocol_t protocol)
 /* Two of three ranks call: the kernels wait, say for whom when told to stop, and the process goes on. */
 static void absent(gp_protocol_t protocol)
 {
-    world_case_t c = {&cuda_ops, GP_ALGO_RING, protocol, 3, 1, 2, 4096, 100, 0};
+    world_case_t c = {&cuda_ops, GP_ALGO_RING, protocol, 3, 1, 2, 4096, 100, 0, 0};
     world_t *w = world_create(&c, NULL);
     gp_geom_t geom;
     gp_wait_info_t info;
