@@ -25,7 +25,8 @@
 #include "planner/gp_plan.h"
 #include "planner/gp_tune.h"
 #include "transport/gp_gate.h"
-#include "transport/gp_transport.h"
+#include "transport/gp_net.h"
+#include "transport/gp_ucx.h"
 
 #define MCA_COLL_GPUPROTO_HELP "help-coll-gpuproto.txt"
 #define MCA_COLL_GPUPROTO_CACHE 16 /* plans remembered per communicator and class; a power of two */
@@ -44,6 +45,8 @@ typedef struct mca_coll_gpuproto_component {
     char *executor;
     char *host_buffers;
     char *host_id;
+    char *transports;
+    int transports_value;   /* 0: UCX between all ranks; GP_AUTO: between hosts */
     char *tune_file;
     int algorithm_value;    /* gp_algorithm_t or GP_AUTO */
     int protocol_value;
@@ -62,6 +65,7 @@ typedef struct mca_coll_gpuproto_component {
     int timeout;            /* seconds; 0: never abort */
     int warn_after;         /* seconds; 0: never warn */
     char *compiled_cuda;    /* what was compiled in; read only */
+    char *compiled_ucx;
     gp_tune_t *tune;        /* the tuning file from open to close; NULL: none */
     unsigned long long params_hash; /* of everything that must be equal on all ranks */
 } mca_coll_gpuproto_component_t;
@@ -128,6 +132,18 @@ typedef enum mca_coll_gpuproto_class_id {
     MCA_COLL_GPUPROTO_CLASSES
 } mca_coll_gpuproto_class_id_t;
 
+/* Ranks of a communicator over several hosts, and the ways between them. */
+typedef struct mca_coll_gpuproto_nodes {
+    uint32_t n_nodes;
+    uint32_t *node_of;  /* [n_ranks] */
+    uint32_t *order;    /* [n_ranks], of the layout */
+    uint32_t *first;    /* [n_nodes + 1], of the layout */
+    uint32_t *numbers;  /* the memory of all three */
+    gp_layout_t layout;
+    gp_net_t *net;
+    void **eps;         /* [n_ranks]; NULL for ranks of this host */
+} mca_coll_gpuproto_nodes_t;
+
 /* One buffer class of a communicator. */
 typedef struct mca_coll_gpuproto_class {
     mca_coll_gpuproto_state_t state;
@@ -139,6 +155,7 @@ typedef struct mca_coll_gpuproto_class {
     bool gated;                 /* ranks share GPUs: wide launches pass the gate */
     bool turns;                 /* and take turns, as calls of other communicators may be in flight */
     gp_gate_t *gate;
+    mca_coll_gpuproto_nodes_t *nodes; /* several hosts; NULL: one */
     mca_coll_gpuproto_set_t *sets[GP_ALGO_CUSTOM][GP_PROTO_COUNT];
     mca_coll_gpuproto_entry_t cache[MCA_COLL_GPUPROTO_CACHE];
     void *bounce[2];            /* device memory for send and receive buffers we cannot reach */
@@ -220,6 +237,15 @@ int mca_coll_gpuproto_watch(mca_coll_gpuproto_watch_t *watch, struct ompi_commun
 /* Will the next look warn? Then what is waited for is worth finding out. */
 bool mca_coll_gpuproto_watch_due(const mca_coll_gpuproto_watch_t *watch);
 void mca_coll_gpuproto_describe_wait(const gp_wait_info_t *info, char *text, size_t bytes);
+
+/* coll_gpuproto_nodes.c */
+/*
+ * Collective: number the nodes and exchange addresses. hosts: [n_ranks], equal where memory is shared.
+ * False with a reason, on all ranks, when some rank cannot. The caller owns *nodes_p.
+ */
+bool mca_coll_gpuproto_nodes_make(const uint64_t *hosts, const gp_boot_t *boot,
+                                  mca_coll_gpuproto_nodes_t **nodes_p, char *reason, size_t bytes);
+void mca_coll_gpuproto_nodes_free(mca_coll_gpuproto_nodes_t *nodes);
 
 /* coll_gpuproto_gate.c */
 bool mca_coll_gpuproto_is_wide(const mca_coll_gpuproto_class_t *cls, const gp_work_t *work);

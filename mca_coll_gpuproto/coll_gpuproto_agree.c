@@ -32,7 +32,7 @@ typedef struct record {
     uint32_t local_procs;   /* of the job on this host */
     uint32_t cores;
     uint32_t threads;       /* MPI_THREAD_MULTIPLE: several communicators may run at once */
-    uint32_t reserved;
+    uint32_t net;           /* UCX is compiled in */
     unsigned char uuid[16];
     char reason[96];        /* of a rank that cannot */
 } record_t;
@@ -140,7 +140,7 @@ static void unable(record_t *r, const char *reason)
     }
 }
 
-static void fill_record(mca_coll_gpuproto_class_t *cls, int device, record_t *r)
+static void fill_record(mca_coll_gpuproto_class_t *cls, int device, int rank, record_t *r)
 {
     const mca_coll_gpuproto_component_t *c = &mca_coll_gpuproto_component;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -153,6 +153,10 @@ static void fill_record(mca_coll_gpuproto_class_t *cls, int device, record_t *r)
     r->local_procs = 1 + mca_coll_gpuproto_local_peers();
     r->cores = cores > 0 ? (uint32_t) cores : 1;
     r->threads = ompi_mpi_thread_multiple;
+    r->net = (uint32_t) gp_ucx_compiled();
+    if (0 == c->transports_value) {
+        r->host += 1 + (uint64_t) rank; /* every rank a host of its own */
+    }
     r->has_gpu = GP_OK == gp_cuda_driver();
     if (MCA_COLL_GPUPROTO_CLASS_HOST == cls->id) {
         if (GP_EXEC_CUDA == c->executor_value) {
@@ -182,6 +186,36 @@ static void fill_record(mca_coll_gpuproto_class_t *cls, int device, record_t *r)
         r->capability = id->capability;
         r->sm_count = id->sm_count;
     }
+}
+
+/* Rank i's host: a new one, or that of a rank before; enough cores for all ranks on it? */
+static bool describe_host(const record_t *r, uint32_t n, uint32_t i, bool device,
+                          gp_comm_desc_t *d, char *reason, size_t bytes)
+{
+    uint32_t here = 0, before = 0;
+
+    for (uint32_t j = 0; j < n; j++) {
+        here += r[j].host == r[i].host;
+        before += j < i && r[j].host == r[i].host;
+    }
+    if (here > r[i].cores || r[i].local_procs > r[i].cores) {
+        d->oversubscribed = 1;
+    }
+    if (0 == i || before > 0) {
+        return true;
+    }
+    d->n_nodes++;
+    if (device) {
+        snprintf(reason, bytes,
+                 "rank 0 and rank %u are on different hosts, and the buffers on GPUs", i);
+        return false;
+    }
+    if (!r[0].net || !r[i].net) {
+        snprintf(reason, bytes, "rank 0 and rank %u are on different hosts, and rank %u was built "
+                 "without UCX", i, r[0].net ? i : 0);
+        return false;
+    }
+    return true;
 }
 
 /* From the same records every rank computes the same: a description, or a reason to decline. */
@@ -214,13 +248,12 @@ static bool describe(const record_t *r, uint32_t n, mca_coll_gpuproto_class_t *c
         any_gpu |= 0 != r[i].has_gpu;
         /* Threads of a process, or processes outside of this communicator. */
         turns |= 0 != r[i].threads || r[i].local_procs > n;
-        if (r[i].host != r[0].host) {
-            snprintf(reason, bytes, "rank 0 and rank %u are on different hosts", i);
+        if (!describe_host(r, n, i, device, d, reason, bytes)) {
             return false;
         }
-        if (n > r[i].cores || r[i].local_procs > r[i].cores) {
-            d->oversubscribed = 1;
-        }
+    }
+    if (d->n_nodes > 1) {
+        d->worst_path = GP_PATH_NET;
     }
     cls->yield = d->oversubscribed || opal_progress_yield_when_idle;
     if (!device) {
@@ -345,6 +378,25 @@ static gp_status_t make_gate(const record_t *r, const gp_boot_t *boot,
     return gp_gate_create(shm, boot, keys, n, &cls->gate);
 }
 
+/* Several hosts: who is where, and how to reach it. False with cls->reason, on all ranks. */
+static bool agree_nodes(const record_t *r, const gp_boot_t *boot, mca_coll_gpuproto_class_t *cls)
+{
+    uint64_t *hosts = calloc(boot->n_ranks, sizeof(*hosts));
+    bool made;
+
+    if (NULL == hosts) {
+        snprintf(cls->reason, sizeof(cls->reason), "no memory for the hosts of all ranks");
+        return false; /* the others wait in the exchange of addresses, which is bounded */
+    }
+    for (uint32_t i = 0; i < boot->n_ranks; i++) {
+        hosts[i] = r[i].host;
+    }
+    made = mca_coll_gpuproto_nodes_make(hosts, boot, &cls->nodes, cls->reason,
+                                        sizeof(cls->reason));
+    free(hosts);
+    return made;
+}
+
 int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls,
                             int device)
 {
@@ -357,7 +409,7 @@ int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cla
     if (NULL == all) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    fill_record(cls, device, &mine);
+    fill_record(cls, device, ompi_comm_rank(m->comm), &mine);
     mca_coll_gpuproto_boot(m, &boot);
     status = boot.allgather(boot.ctx, &mine, all, sizeof(mine));
     if (GP_OK != status) {
@@ -384,8 +436,13 @@ int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cla
             snprintf(cls->reason, sizeof(cls->reason),
                      "no gate for ranks that share a GPU (the message before says why)");
         }
-    } else if (GP_OK != gp_shm_arena(&cls->arena)) {
-        cls->arena = NULL; /* the first connection set then fails on all ranks together */
+    } else {
+        if (GP_OK != gp_shm_arena(&cls->arena)) {
+            cls->arena = NULL; /* the first connection set then fails on all ranks together */
+        }
+        if (cls->desc.n_nodes > 1 && !agree_nodes(all, &boot, cls)) {
+            cls->state = MCA_COLL_GPUPROTO_DECLINED;
+        }
     }
     /* Once per job; host buffers are declined silently where nobody asked for more. */
     if (MCA_COLL_GPUPROTO_DECLINED == cls->state && !told && 0 == ompi_comm_rank(m->comm)

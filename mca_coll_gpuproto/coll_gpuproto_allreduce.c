@@ -140,6 +140,7 @@ static int run_host(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
                     mca_coll_gpuproto_entry_t *e, const gp_work_t *work, gp_exec_record_t *record)
 {
     gp_host_exec_t *exec = e->set->host;
+    gp_net_set_t *far = e->set->conns->far;
     const uint32_t per_watch = cls->yield ? POLLS_PER_WATCH_YIELD : POLLS_PER_WATCH;
     mca_coll_gpuproto_watch_t watch = {0};
     gp_wait_info_t info;
@@ -147,9 +148,18 @@ static int run_host(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
     gp_status_t status = gp_host_exec_start(exec, work);
 
     while (GP_OK == status) {
-        int moved;
+        int moved = 0;
 
         status = gp_host_exec_progress(exec, &moved);
+        if (NULL != far && GP_OK <= status) {
+            /* What this rank owes its peers must have left the process before the call returns. */
+            gp_status_t net = gp_net_set_progress(far, &moved);
+
+            if (GP_OK == net && GP_OK == status) {
+                net = gp_net_set_settled(far);
+            }
+            status = GP_OK != net ? net : status;
+        }
         if (GP_AGAIN != status) {
             break;
         }

@@ -111,13 +111,14 @@ static unsigned long long hash_params(void)
 {
     char text[512];
     unsigned long long h = 14695981039346656037ull;
-    int n = snprintf(text, sizeof(text), "%d %d %d %d %d %d %d %d %llu %llu %llu %d %d %d %d %d",
+    int n = snprintf(text, sizeof(text), "%d %d %d %d %d %d %d %d %llu %llu %llu %d %d %d %d %d %d",
                      COMPONENT->algorithm_value, COMPONENT->protocol_value,
                      COMPONENT->executor_value, COMPONENT->host_buffers_value,
                      COMPONENT->min_channels, COMPONENT->max_channels, COMPONENT->threads,
                      COMPONENT->ll128_unsafe, COMPONENT->buffsize, COMPONENT->ll_buffsize,
                      COMPONENT->ll128_buffsize, COMPONENT->max_fifo_mib, (int) COMPONENT->named,
-                     (int) COMPONENT->enabled, COMPONENT->priority, COMPONENT->other_jobs);
+                     (int) COMPONENT->enabled, COMPONENT->priority, COMPONENT->other_jobs,
+                     COMPONENT->transports_value);
 
     for (int i = 0; i < n && i < (int) sizeof(text); i++) {
         h = (h ^ (unsigned char) text[i]) * 1099511628211ull;
@@ -166,6 +167,7 @@ static void check_params(void)
     static const char *const protocols[] = {"ll", "ll128", "simple", NULL};
     static const char *const executors[] = {"host", "cuda", NULL};
     static const char *const switches[] = {"0", "1", NULL};
+    static const char *const transports[] = {"ucx", NULL};
 
     COMPONENT->algorithm_value = word_value("coll_gpuproto_algorithm", &COMPONENT->algorithm,
                                             algorithms, "auto, ring, tree or flat");
@@ -175,6 +177,8 @@ static void check_params(void)
         word_value("coll_gpuproto_executor", &COMPONENT->executor, executors, "auto, cuda or host");
     COMPONENT->host_buffers_value = word_value("coll_gpuproto_host_buffers",
                                                &COMPONENT->host_buffers, switches, "auto, 0 or 1");
+    COMPONENT->transports_value = word_value("coll_gpuproto_transports", &COMPONENT->transports,
+                                             transports, "auto or ucx");
     range_check("coll_gpuproto_priority", &COMPONENT->priority, 0, 100, PRIORITY_DEFAULT);
     range_check("coll_gpuproto_min_channels", &COMPONENT->min_channels, 0, 64, 0);
     range_check("coll_gpuproto_max_channels", &COMPONENT->max_channels, 0, 64, 0);
@@ -223,6 +227,9 @@ static int register_params(void)
         "Take calls on host buffers: 0, 1, or auto (when gpuproto is named in the coll list and no "
         "rank of the communicator uses a GPU)",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &COMPONENT->host_buffers);
+    COMPONENT->transports = "auto";
+    reg("transports", "auto: shared memory where ranks have it, UCX elsewhere; ucx: UCX everywhere",
+        MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_6, &COMPONENT->transports);
     COMPONENT->host_id = "";
     reg("host_id", "Name of this host, where the automatic one would be wrong (empty: automatic)",
         MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_9, &COMPONENT->host_id);
@@ -281,6 +288,11 @@ static int register_params(void)
         "Whether CUDA kernels are compiled in (information only)", MCA_BASE_VAR_TYPE_STRING, NULL,
         0, MCA_BASE_VAR_FLAG_DEFAULT_ONLY, OPAL_INFO_LVL_3, MCA_BASE_VAR_SCOPE_CONSTANT,
         &COMPONENT->compiled_cuda);
+    COMPONENT->compiled_ucx = gp_ucx_compiled() ? "yes" : "no: one host only";
+    (void) mca_base_component_var_register(
+        &COMPONENT->super.collm_version, "ucx", "Whether UCX is compiled in (information only)",
+        MCA_BASE_VAR_TYPE_STRING, NULL, 0, MCA_BASE_VAR_FLAG_DEFAULT_ONLY, OPAL_INFO_LVL_3,
+        MCA_BASE_VAR_SCOPE_CONSTANT, &COMPONENT->compiled_ucx);
     mca_coll_gpuproto_register_pvars();
     return OMPI_SUCCESS;
 }
@@ -340,6 +352,7 @@ static int close_component(void)
     if (COMPONENT->enabled) {
         mca_coll_gpuproto_stage_finalize();
         gp_cuda_finalize();
+        gp_ucx_finalize();
         gp_shm_arena_finalize();
         gp_log_set_sink(NULL);
     }

@@ -13,12 +13,11 @@
 #include "device/proto/gp_simple.h"
 
 #define DRAIN_SECONDS 5.0
+#define HELLO_SECONDS 30.0 /* for the first message of every rank of another host */
 
 /* Programs of peers, emitted while a set is being connected. */
 typedef struct emitter {
-    uint32_t algorithm;
-    uint32_t n_ranks;
-    uint32_t channels;
+    gp_shape_t shape;
     uint32_t rank;
     gp_program_t **mine; /* [channels] */
     gp_program_t *peer;  /* the last one asked for */
@@ -34,8 +33,7 @@ static gp_status_t emit_links(void *ctx, uint32_t rank, uint32_t channel, gp_lin
 
         gp_program_free(e->peer);
         e->peer = NULL;
-        status = gp_program_emit((gp_algorithm_t) e->algorithm, e->n_ranks, rank, channel,
-                                 e->channels, &e->peer);
+        status = gp_program_emit_shape(&e->shape, rank, channel, &e->peer);
         if (GP_OK != status) {
             return status;
         }
@@ -88,6 +86,12 @@ static void set_destroy(const mca_coll_gpuproto_class_t *cls, mca_coll_gpuproto_
         int is_drained;
 
         while (0 == (is_drained = drained(cls, set)) && seconds() <= end) {
+            int moved = 0;
+
+            if (NULL != set->conns->far
+                && GP_OK != gp_net_set_progress(set->conns->far, &moved)) {
+                break; /* who is gone writes nothing any more */
+            }
             sched_yield();
         }
         quarantine = 1 != is_drained;
@@ -121,6 +125,8 @@ void mca_coll_gpuproto_class_destroy(mca_coll_gpuproto_class_t *cls)
             cls->bounce[i] = NULL;
         }
     }
+    mca_coll_gpuproto_nodes_free(cls->nodes);
+    cls->nodes = NULL;
     gp_gate_destroy(cls->gate);
     cls->gate = NULL;
     if (NULL != cls->dev) {
@@ -143,9 +149,13 @@ static gp_status_t set_build(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cl
     if (NULL == set->programs || NULL == set->loops || NULL == cls->arena) {
         status = GP_ERR_NO_MEMORY;
     }
+    e.shape.algorithm = algorithm;
+    e.shape.n_ranks = boot.n_ranks;
+    e.shape.n_channels = set->geom.channels;
+    e.shape.slices = 1;
+    e.shape.layout = NULL != cls->nodes ? &cls->nodes->layout : NULL;
     for (uint32_t c = 0; GP_OK == status && c < set->geom.channels; c++) {
-        status = gp_program_emit((gp_algorithm_t) algorithm, boot.n_ranks, boot.rank, c,
-                                 set->geom.channels, &set->programs[c]);
+        status = gp_program_emit_shape(&e.shape, boot.rank, c, &set->programs[c]);
     }
     {
         /* Whoever got this far tells the others: nobody waits for a rank without memory. */
@@ -161,9 +171,6 @@ static gp_status_t set_build(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cl
             return GP_OK != status ? status : told;
         }
     }
-    e.algorithm = algorithm;
-    e.n_ranks = boot.n_ranks;
-    e.channels = set->geom.channels;
     e.rank = boot.rank;
     e.mine = set->programs;
     desc.protocol = protocol;
@@ -173,6 +180,12 @@ static gp_status_t set_build(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cl
     desc.gated = GP_EXEC_CUDA == cls->desc.executor && cls->desc.worst_path > GP_PATH_NVLINK;
     desc.links = emit_links;
     desc.links_ctx = &e;
+    if (NULL != cls->nodes) {
+        desc.node_of = cls->nodes->node_of;
+        desc.net = cls->nodes->net;
+        desc.eps = cls->nodes->eps;
+        desc.hello_seconds = HELLO_SECONDS;
+    }
     status = gp_connset_create(&desc, cls->arena, &boot, &set->conns);
     gp_program_free(e.peer);
     return status;

@@ -15,6 +15,7 @@ mca_coll_gpuproto_libgp_coll_la_SOURCES = \
     mca_coll_gpuproto/coll_gpuproto_component.c \
     mca_coll_gpuproto/coll_gpuproto_gate.c \
     mca_coll_gpuproto/coll_gpuproto_module.c \
+    mca_coll_gpuproto/coll_gpuproto_nodes.c \
     mca_coll_gpuproto/coll_gpuproto_presence.c \
     mca_coll_gpuproto/coll_gpuproto_pvar.c \
     mca_coll_gpuproto/coll_gpuproto_select.c \
@@ -39,6 +40,7 @@ mca_coll_gpuproto_mca_coll_gpuproto_la_LIBADD = \
     mca_coll_gpuproto/libgp_coll.la \
     device/host/libgp_host.la \
     device/cuda/libgp_cuda.la \
+    transport/libgp_ucx.la \
     transport/libgp_transport.la \
     planner/libgp_planner.la \
     $(OMPI_LIBS) -lrt -ldl

@@ -50,13 +50,15 @@ void gp_params_init(gp_params_t *params)
 }
 
 /* Receive connections of the rank that has most. */
-static uint64_t most_recv(uint32_t algorithm, uint32_t n_ranks)
+static uint64_t most_recv(const gp_comm_desc_t *comm, uint32_t algorithm)
 {
+    uint32_t n_ranks = comm->n_ranks, neighbours = comm->n_nodes > 1 ? 4 : 3;
+
     switch (algorithm) {
     case GP_ALGO_RING:
         return n_ranks > 1;
-    case GP_ALGO_TREE: /* two children and a parent; fewer ranks do not have them all */
-        return n_ranks > 3 ? 3 : n_ranks - 1;
+    case GP_ALGO_TREE: /* two children, a parent, the node's chain; fewer ranks do not have them all */
+        return n_ranks > neighbours ? neighbours : n_ranks - 1;
     default:
         return n_ranks - 1;
     }
@@ -73,7 +75,7 @@ static void wish(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t
     if (0 != user) {
         g->n_slots = GP_STEPS;
         g->slot_bytes = user / GP_STEPS;
-    } else if (GP_EXEC_HOST == comm->executor && GP_PATH_HOST >= comm->worst_path) {
+    } else if (GP_EXEC_HOST == comm->executor) {
         g->n_slots = GP_STEPS;
         g->slot_bytes = host_slot_bytes[algorithm][protocol];
     } else if (GP_PATH_SELF_GPU == comm->worst_path || GP_ALGO_FLAT == algorithm) {
@@ -96,7 +98,8 @@ static void wish(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t
 
 static uint64_t set_bytes(const gp_comm_desc_t *comm, uint32_t algorithm, const gp_conn_geom_t *g)
 {
-    return g->channels * most_recv(algorithm, comm->n_ranks)
+    /* Over a net both ends have the whole FIFO. */
+    return g->channels * most_recv(comm, algorithm) * (comm->n_nodes > 1 ? 2 : 1)
            * gp_fifo_recv_block_bytes(g->n_slots, g->slot_bytes);
 }
 
@@ -149,7 +152,7 @@ static int fit(const gp_comm_desc_t *comm, const gp_params_t *params, uint32_t a
                uint32_t protocol, uint64_t most, gp_conn_geom_t *g)
 {
     uint32_t least_channels = params->min_channels > 1 ? params->min_channels : 1;
-    uint64_t links = most_recv(algorithm, comm->n_ranks);
+    uint64_t links = most_recv(comm, algorithm) * (comm->n_nodes > 1 ? 2 : 1);
     uint64_t good = good_slot_bytes[protocol], least = LEAST_SLOT_BYTES;
     uint64_t channels, room;
 

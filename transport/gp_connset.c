@@ -402,7 +402,7 @@ static gp_status_t meet_far(gp_connset_t *set, uint32_t rank)
            && (!gp_net_set_ready(set->far) || GP_AGAIN == gp_net_set_settled(set->far))) {
         status = gp_net_set_progress(set->far, &moved);
         if (GP_OK == status && seconds() > end) {
-            gp_log(GP_LOG_ERROR, "rank %u: no message from every rank of another node within %.0f s",
+            gp_log(GP_LOG_ERROR, "rank %u: no message from all ranks of other nodes within %.0f s",
                    rank, set->desc.hello_seconds);
             status = GP_ERR_PEER;
         }

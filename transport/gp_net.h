@@ -1,11 +1,11 @@
 /*
  * gp_net.h - connections to ranks that share no memory with us: who moves their slots.
  *
- * Both ends have the whole FIFO in memory of their own, so an executor sees no difference. Whoever progresses
- * the set replicates:
+ * Both ends have the whole FIFO in memory of their own, so an executor sees no difference. Whoever
+ * progresses the set replicates:
  *
- *   sender's mirror: slots, sizes, tail  --- SLOT {id, step, data bytes} + wire bytes --->  receiver's FIFO
- *   sender's head                        <------------- HEAD {id, step} ------------------  receiver's mirror
+ *   sender's mirror: slots, sizes, tail  -- SLOT {id, step, data bytes} + wire bytes ->  receiver's FIFO
+ *   sender's head                        <------------- HEAD {id, step} ---------------  its mirror
  *
  * A slot leaves when the executor has released `tail` behind it; it enters when all of it is there, then
  * `tail` is released. So connections over a net are gated by tail whatever the protocol, and lines need
@@ -68,8 +68,8 @@ gp_status_t gp_net_deliver(gp_net_t *net, const gp_net_header_t *header, const v
 typedef struct gp_net_set gp_net_set_t;
 
 /*
- * For a set with n_send + n_recv links to far ranks. Registered at net: ids run from *first_id, in the order
- * of gp_net_set_add(). The caller owns *set_p.
+ * For a set with n_links links to far ranks. Registered at net: ids run from *first_id, in the order of
+ * gp_net_set_add(). The caller owns *set_p.
  */
 gp_status_t gp_net_set_create(gp_net_t *net, uint32_t protocol, uint32_t n_links,
                               gp_net_set_t **set_p, uint64_t *first_id);

@@ -50,7 +50,13 @@ says() {
 
 on="--mca coll gpuproto --mca coll_gpuproto_host_buffers 1"
 full="1 2 3 4 8"
-[ -z "${GP_CHECK_QUICK:-}" ] || full="2 3"
+few="2 3 4"
+[ -z "${GP_CHECK_QUICK:-}" ] || full="2 3" few="2"
+have_ucx=no
+if "${OMPI_INFO:-ompi_info}" --param coll gpuproto --level 9 2>/dev/null \
+    | grep -q 'coll_gpuproto_ucx".*value: "yes'; then
+    have_ucx=yes
+fi
 # shellcheck disable=SC2086
 {
     for n in $full; do
@@ -160,8 +166,40 @@ full="1 2 3 4 8"
         GP_EXPECT=declined run 60 "executor host: device buffers are staged" -n 2 $on \
             --mca coll_gpuproto_executor host "$prog" expect
     fi
-    GP_EXPECT=declined run 60 "two host identities" -n 1 $on "$prog" expect \
+    two=declined
+    if [ "$GP_TEST_MEMORY" = host ] && [ "$have_ucx" = yes ]; then
+        two=ours
+    fi
+    GP_EXPECT=$two run 60 "two host identities: $two" -n 1 $on "$prog" expect \
         : -n 1 env OMPI_MCA_coll_gpuproto_host_id=elsewhere "$prog" expect
+
+    # Over UCX, as between hosts.
+    if [ "$GP_TEST_MEMORY" = host ] && [ "$have_ucx" = yes ]; then
+        ucx="$on --mca coll_gpuproto_transports ucx -x GPUPROTO_UCX_TLS=tcp"
+        for n in $few; do
+            run 180 "ucx: all types and operations, $n ranks" -n "$n" $ucx "$prog" matrix
+        done
+        run 120 "ucx: communicators made and freed" -n 4 $ucx "$prog" comms
+        run 120 "ucx: rapid sequence of sizes" -n 3 $ucx "$prog" rapid
+        run 60 "ucx: late ranks" -n 4 $ucx "$prog" late
+        run 120 "ucx: two threads, two communicators" -n 2 $ucx "$prog" threads
+        run 60 "ucx: every other collective" -n 3 $ucx "$prog" others
+        for a in ring tree flat; do
+            for p in ll ll128 simple; do
+                GP_EXPECT=$a/$p GP_COUNT=100000 run 60 "ucx: forced $a/$p" -n 4 $ucx \
+                    --mca coll_gpuproto_algorithm $a --mca coll_gpuproto_protocol $p "$prog" expect
+            done
+        done
+        run 60 "ucx: two nodes of two ranks" -n 2 $on -x GPUPROTO_UCX_TLS=tcp "$prog" late \
+            : -n 2 env OMPI_MCA_coll_gpuproto_host_id=elsewhere "$prog" late
+        run 60 "ucx: a rank that stays away: the call is given up" -n 2 $ucx \
+            --mca coll_gpuproto_timeout 2 "$prog" stuck
+        says "waiting for data from rank 1" "ucx: the message says for whom it waited"
+        timeout -k 5 60 "${MPIRUN:-mpirun}" $over -n 3 $ucx "$prog" killed >"$out" 2>&1 </dev/null
+        status=$?
+        [ "$status" != 0 ] && [ "$status" != 124 ]
+        tap_result $? "ucx: a killed rank ends the job"
+    fi
 
     # What ompi_info tells.
     "${OMPI_INFO:-ompi_info}" --param coll gpuproto --level 9 >"$out" 2>&1

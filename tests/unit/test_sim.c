@@ -549,7 +549,7 @@ static void test_bound(void)
     gp_check(fabs(less.total_us / all.total_us - 1) < 0.25
                  && fabs(less.loads.net_bytes / all.loads.net_bytes - 1) < 1e-6,
              "tree: %.1f with 8 channels for 32, %.1f in full", less.total_us, all.total_us);
-    p.reduce_bytes_per_us = few.reduce_bytes_per_us = 500;
+    p.reduce_bytes_per_us = few.reduce_bytes_per_us = 50;
     gp_check(GP_OK == gp_sim_run(&c, &p, GP_SIM_FULL, &all)
                  && GP_OK == gp_sim_run(&c, &few, GP_SIM_FULL, &less)
                  && fabs(less.total_us / all.total_us - 1) < 0.25,
