@@ -29,7 +29,9 @@
 #include "transport/gp_ucx.h"
 
 #define MCA_COLL_GPUPROTO_HELP "help-coll-gpuproto.txt"
-#define MCA_COLL_GPUPROTO_CACHE 16 /* plans remembered per communicator and class; a power of two */
+/* Plans remembered per communicator and class: a power of two of places for each of as many hashes. */
+#define MCA_COLL_GPUPROTO_CACHE_WAYS 4
+#define MCA_COLL_GPUPROTO_CACHE_HASHES 32
 
 enum { MCA_COLL_GPUPROTO_HOST_AUTO = -1 };
 
@@ -157,7 +159,9 @@ typedef struct mca_coll_gpuproto_class {
     gp_gate_t *gate;
     mca_coll_gpuproto_nodes_t *nodes; /* several hosts; NULL: one */
     mca_coll_gpuproto_set_t *sets[GP_ALGO_CUSTOM][GP_PROTO_COUNT];
-    mca_coll_gpuproto_entry_t cache[MCA_COLL_GPUPROTO_CACHE];
+    gp_sets_t plan_sets;        /* once ours */
+    mca_coll_gpuproto_entry_t cache[MCA_COLL_GPUPROTO_CACHE_HASHES][MCA_COLL_GPUPROTO_CACHE_WAYS];
+    uint32_t cache_next;        /* place to be given to the next new plan */
     void *bounce[2];            /* device memory for send and receive buffers we cannot reach */
     size_t bounce_bytes[2];
     bool told_failed;           /* the user knows that calls cannot run any more */

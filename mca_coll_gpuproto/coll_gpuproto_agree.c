@@ -129,6 +129,10 @@ static uint64_t host_hash(void)
         snprintf(text, sizeof(text), "%llu", (unsigned long long) st.st_ino);
         h = hash_text(h, text);
     }
+    if (0 == stat("/proc/self/ns/pid", &st)) { /* peers are reached by process id */
+        snprintf(text, sizeof(text), "p%llu", (unsigned long long) st.st_ino);
+        h = hash_text(h, text);
+    }
     return h;
 }
 
@@ -443,6 +447,9 @@ int mca_coll_gpuproto_agree(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_cla
         if (cls->desc.n_nodes > 1 && !agree_nodes(all, &boot, cls)) {
             cls->state = MCA_COLL_GPUPROTO_DECLINED;
         }
+    }
+    if (MCA_COLL_GPUPROTO_OURS == cls->state) {
+        gp_plan_sets(&cls->desc, &m->params, &cls->plan_sets);
     }
     /* Once per job; host buffers are declined silently where nobody asked for more. */
     if (MCA_COLL_GPUPROTO_DECLINED == cls->state && !told && 0 == ompi_comm_rank(m->comm)

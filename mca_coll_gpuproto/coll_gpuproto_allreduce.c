@@ -74,12 +74,32 @@ static int give_up(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cls
     return MPI_ERR_OTHER;
 }
 
-static uint32_t cache_slot(size_t count, const void *dtype, const void *op)
+static uint32_t cache_hash(size_t count, const void *dtype, const void *op)
 {
-    uint64_t h = (uint64_t) count * 0x9e3779b97f4a7c15ull ^ (uintptr_t) dtype >> 5
-                 ^ (uintptr_t) op >> 3;
+    uint64_t both = (uintptr_t) dtype >> 5 ^ (uint64_t) ((uintptr_t) op >> 3) << 20;
+    uint64_t h = ((uint64_t) count ^ both) * 0x9e3779b97f4a7c15ull;
 
-    return (uint32_t) (h >> 32 ^ h) % MCA_COLL_GPUPROTO_CACHE;
+    return (uint32_t) (h >> 40) % MCA_COLL_GPUPROTO_CACHE_HASHES;
+}
+
+/* The plan of a call if it is remembered, else a place for it: an empty one, or each in its turn. */
+static inline mca_coll_gpuproto_entry_t *cache_find(mca_coll_gpuproto_class_t *cls, size_t count,
+                                                    const struct ompi_datatype_t *dtype,
+                                                    const struct ompi_op_t *op)
+{
+    mca_coll_gpuproto_entry_t *ways = cls->cache[cache_hash(count, dtype, op)];
+
+    for (uint32_t i = 0; i < MCA_COLL_GPUPROTO_CACHE_WAYS; i++) {
+        if (ways[i].dtype == dtype && ways[i].count == count && ways[i].op == op) {
+            return &ways[i];
+        }
+    }
+    for (uint32_t i = 0; i < MCA_COLL_GPUPROTO_CACHE_WAYS; i++) {
+        if (NULL == ways[i].dtype) {
+            return &ways[i];
+        }
+    }
+    return &ways[cls->cache_next++ % MCA_COLL_GPUPROTO_CACHE_WAYS];
 }
 
 /* First use of (count, type, op): plan it, connect what the plan needs. Collective. */
@@ -100,7 +120,8 @@ static int plan_entry(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *
         e->declined = "type or operation not ours";
         return OMPI_SUCCESS; /* not remembered: a derived type's address may come again */
     }
-    status = gp_plan_make(&cls->desc, &m->params, count, e->type, e->gp_op, &e->plan, &reason);
+    status = gp_plan_make_from(&cls->desc, &m->params, &cls->plan_sets, count, e->type, e->gp_op,
+                               &e->plan, &reason);
     if (GP_OK != status) {
         e->declined = reason;
     } else {
@@ -405,7 +426,7 @@ int mca_coll_gpuproto_allreduce(const void *sbuf, void *rbuf, int count,
             return decline(m, sbuf, rbuf, count, dtype, op, comm, cls->reason);
         }
     }
-    e = &cls->cache[cache_slot((size_t) count, dtype, op)];
+    e = cache_find(cls, (size_t) count, dtype, op);
     if (OPAL_UNLIKELY(e->dtype != dtype || e->count != (size_t) count || e->op != op)) {
         rc = plan_entry(m, cls, (size_t) count, dtype, op, e);
         if (OMPI_SUCCESS != rc) {

@@ -208,8 +208,10 @@ int mca_coll_gpuproto_set_get(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_c
     if (NULL == set) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    status = gp_plan_conn_geom(&cls->desc, &m->params, algorithm, protocol, &set->geom, reason);
+    status = cls->plan_sets.of[algorithm][protocol].status;
+    set->geom = cls->plan_sets.of[algorithm][protocol].geom;
     if (GP_OK != status) {
+        *reason = cls->plan_sets.of[algorithm][protocol].reason;
         free(set); /* pure: the same on all ranks */
         return OMPI_ERR_NOT_SUPPORTED;
     }

@@ -215,14 +215,23 @@ static uint64_t transfer_ns(const gp_comm_desc_t *comm, const constants_t *k, ui
     return bytes / rate * 1000 + bytes % rate * 1000 / rate;
 }
 
-/* Simple hands on whole chunks: a tree is a pipeline only after its levels have one each. */
+/*
+ * Where whole chunks are handed on a tree is a pipeline only after its levels have one each: Simple
+ * anywhere, and everything between nodes, where a slot is a message.
+ */
 static uint64_t fill_ns(const gp_conn_geom_t *conn, uint32_t algorithm, uint32_t protocol,
-                        uint32_t hops, uint64_t bytes, uint64_t transfer, uint32_t channels)
+                        uint32_t between, uint32_t hops, uint64_t bytes, uint64_t transfer,
+                        uint32_t channels)
 {
-    uint64_t chunk = (bytes / channels + GP_PIPELINE_CHUNKS - 1) / GP_PIPELINE_CHUNKS;
+    uint64_t chunk = bytes / channels;
 
-    if (GP_ALGO_TREE != algorithm || GP_PROTO_SIMPLE != protocol || 0 == bytes || hops < 3) {
+    hops = between > 0 ? between : hops;
+    if (GP_ALGO_TREE != algorithm || (GP_PROTO_SIMPLE != protocol && 0 == between) || 0 == bytes
+        || hops < 3) {
         return 0;
+    }
+    if (GP_PROTO_SIMPLE == protocol) {
+        chunk = (chunk + GP_PIPELINE_CHUNKS - 1) / GP_PIPELINE_CHUNKS;
     }
     chunk = chunk < conn->data_bytes ? chunk : conn->data_bytes;
     /* A chunk's share of the transfer, on each level but the first two. */
@@ -254,8 +263,8 @@ void gp_cost_of(const gp_comm_desc_t *comm, const gp_params_t *params, const gp_
         cost->latency_ns += (uint64_t) k->conn_ns[protocol] * (n - 1);
     }
     cost->transfer_ns = transfer_ns(comm, k, algorithm, protocol, bytes, cost->channels);
-    cost->transfer_ns += fill_ns(conn, algorithm, protocol, cost->hops, bytes, cost->transfer_ns,
-                                 cost->channels);
+    cost->transfer_ns += fill_ns(conn, algorithm, protocol, between, cost->hops, bytes,
+                                 cost->transfer_ns, cost->channels);
     more = cost->latency_ns > cost->transfer_ns ? cost->latency_ns : cost->transfer_ns;
     less = cost->latency_ns + cost->transfer_ns - more;
     /* A ring's or flat's lines travel while others are waited for; a tree must fill first. */

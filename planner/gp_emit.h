@@ -38,6 +38,8 @@ gp_status_t gp_emit_flat(uint32_t n_ranks, uint32_t rank, gp_program_t **program
 
 /* The order of the ranks on a channel: the layout's, each node turned by one rank every second channel. */
 uint32_t gp_rank_at(const gp_shape_t *shape, uint32_t channel, uint32_t position);
+/* Node that holds a position: the last one that begins at or before it. */
+uint32_t gp_node_at(const gp_layout_t *layout, uint32_t position);
 uint32_t gp_position_of(const gp_shape_t *shape, uint32_t channel, uint32_t rank);
 
 #endif /* GP_EMIT_H */

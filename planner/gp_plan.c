@@ -137,26 +137,6 @@ static void call_geometry(const gp_comm_desc_t *comm, const gp_conn_geom_t *conn
     g->last_chunk_elems = round_up(ceil_div(rest, g->n_chunks), unit);
 }
 
-/* Keep those of `rules` that are among `sets`, in order. Returns how many. */
-static uint32_t keep(gp_rule_t *rules, uint32_t n, const gp_rule_t *sets, uint32_t n_sets)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = 0;
-
-        while (k < n_sets
-               && (sets[k].algorithm != rules[i].algorithm
-                   || sets[k].protocol != rules[i].protocol)) {
-            k++;
-        }
-        if (k < n_sets) {
-            rules[kept++] = rules[i];
-        }
-    }
-    return kept;
-}
-
 /* What follows from a choice and its connections. channels and threads 0: by the call's size. */
 static void fill_plan(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,
                       gp_red_t red, const gp_rule_t *rule, const gp_conn_geom_t *conn,
@@ -196,17 +176,17 @@ static uint32_t tuned_channels(const gp_params_t *params, const gp_tune_rule_t *
  * The plan that the tuning file wants. GP_OK; or GP_DECLINED when no rule holds for this call or the
  * user forced something else, and when the rule is not allowed here: *refused then says so.
  */
-static gp_status_t plan_tuned(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,
-                              gp_red_t red, gp_plan_t *plan, const char **refused)
+static gp_status_t plan_tuned(const gp_comm_desc_t *comm, const gp_params_t *params,
+                              const gp_sets_t *sets, uint64_t count, gp_red_t red,
+                              gp_plan_t *plan, const char **refused)
 {
+    const gp_set_desc_t *set;
     uint64_t bytes = count * red.elem_bytes;
     gp_params_t wanted = *params;
     gp_tune_rule_t tuned;
-    gp_conn_geom_t conn;
     gp_cost_t cost;
     gp_rule_t rule;
     uint32_t channels, threads;
-    const char *why = NULL;
 
     if (!gp_tune_lookup(params->tune, comm->executor, comm->n_ranks,
                         comm->n_nodes > 0 ? comm->n_nodes : 1, bytes, &tuned)
@@ -214,38 +194,58 @@ static gp_status_t plan_tuned(const gp_comm_desc_t *comm, const gp_params_t *par
         || (GP_AUTO != params->protocol && (uint32_t) params->protocol != tuned.protocol)) {
         return GP_DECLINED;
     }
-    if (GP_OK != gp_plan_conn_geom(comm, params, tuned.algorithm, tuned.protocol, &conn, &why)) {
-        *refused = gp_tune_reason(params->tune, &tuned, NULL != why ? why : "not possible");
+    set = &sets->of[tuned.algorithm][tuned.protocol];
+    if (GP_OK != set->status) {
+        *refused = gp_tune_reason(params->tune, &tuned, set->reason);
         return GP_DECLINED;
     }
     channels = tuned_channels(params, &tuned);
-    if (channels > conn.channels) {
+    if (channels > set->geom.channels) {
         *refused = gp_tune_reason(params->tune, &tuned, "channels: more than are connected");
         return GP_DECLINED;
     }
-    threads = 0 == params->threads && 0 != conn.threads ? tuned.threads : 0;
+    threads = 0 == params->threads && 0 != set->geom.threads ? tuned.threads : 0;
     if (0 != channels) {
         wanted.min_channels = channels;
         wanted.max_channels = channels;
     }
-    gp_cost_of(comm, &wanted, &conn, tuned.algorithm, tuned.protocol, bytes, &cost);
+    gp_cost_of(comm, &wanted, &set->geom, tuned.algorithm, tuned.protocol, bytes, &cost);
     rule.algorithm = (uint8_t) tuned.algorithm;
     rule.protocol = (uint8_t) tuned.protocol;
     rule.predicted_ns = cost.total_ns;
     rule.reason = gp_tune_reason(params->tune, &tuned, NULL);
-    fill_plan(comm, params, count, red, &rule, &conn, channels, threads, plan);
+    fill_plan(comm, params, count, red, &rule, &set->geom, channels, threads, plan);
     return GP_OK;
 }
 
-gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,
-                         gp_type_t type, gp_op_t op, gp_plan_t *plan, const char **reason)
+void gp_plan_sets(const gp_comm_desc_t *comm, const gp_params_t *params, gp_sets_t *sets)
+{
+    gp_rule_t reachable[GP_MOST_SETS];
+    uint32_t n = gp_reachable(comm, params, reachable);
+
+    memset(sets, 0, sizeof(*sets));
+    for (uint32_t a = 0; a < GP_ALGO_CUSTOM; a++) {
+        for (uint32_t p = 0; p < GP_PROTO_COUNT; p++) {
+            gp_set_desc_t *set = &sets->of[a][p];
+
+            set->status = gp_plan_conn_geom(comm, params, a, p, &set->geom, &set->reason);
+            if (GP_OK != set->status && NULL == set->reason) {
+                set->reason = "not possible";
+            }
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        sets->of[reachable[i].algorithm][reachable[i].protocol].used = 1;
+    }
+}
+
+gp_status_t gp_plan_make_from(const gp_comm_desc_t *comm, const gp_params_t *params,
+                              const gp_sets_t *sets, uint64_t count, gp_type_t type, gp_op_t op,
+                              gp_plan_t *plan, const char **reason)
 {
     gp_red_t red = gp_red_of(type, op);
-    gp_rule_t rules[GP_MOST_SETS], sets[GP_MOST_SETS];
-    gp_conn_geom_t conn;
-    gp_status_t status = GP_DECLINED;
+    gp_rule_t rules[GP_MOST_SETS];
     const char *first_reason = NULL, *refused = NULL;
-    uint64_t bytes;
     uint32_t n;
 
     *reason = NULL;
@@ -257,25 +257,31 @@ gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, 
         *reason = "count out of range";
         return GP_ERR_INVALID;
     }
-    if (GP_OK == plan_tuned(comm, params, count, red, plan, &refused)) {
+    if (GP_OK == plan_tuned(comm, params, sets, count, red, plan, &refused)) {
         return GP_OK;
     }
-    bytes = count * red.elem_bytes;
-    n = gp_select(comm, params, bytes, rules, GP_MOST_SETS, &first_reason);
-    n = keep(rules, n, sets, gp_reachable(comm, params, sets));
+    n = gp_select(comm, params, count * red.elem_bytes, rules, GP_MOST_SETS, &first_reason);
     for (uint32_t i = 0; i < n; i++) {
-        status = gp_plan_conn_geom(comm, params, rules[i].algorithm, rules[i].protocol, &conn,
-                                   reason);
-        if (GP_OK == status) {
+        const gp_set_desc_t *set = &sets->of[rules[i].algorithm][rules[i].protocol];
+
+        if (GP_OK == set->status && set->used) {
             rules[i].reason = NULL != refused ? refused : rules[i].reason;
-            fill_plan(comm, params, count, red, &rules[i], &conn, 0, 0, plan);
-            *reason = NULL;
+            fill_plan(comm, params, count, red, &rules[i], &set->geom, 0, 0, plan);
             return GP_OK;
         }
-        first_reason = NULL == first_reason ? *reason : first_reason;
+        first_reason = NULL == first_reason ? set->reason : first_reason;
     }
     *reason = NULL != first_reason ? first_reason : "no algorithm is allowed here";
-    return status;
+    return GP_DECLINED;
+}
+
+gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,
+                         gp_type_t type, gp_op_t op, gp_plan_t *plan, const char **reason)
+{
+    gp_sets_t sets;
+
+    gp_plan_sets(comm, params, &sets);
+    return gp_plan_make_from(comm, params, &sets, count, type, op, plan, reason);
 }
 
 int gp_plan_print(const gp_plan_t *plan, char *text, size_t text_bytes)

@@ -57,6 +57,19 @@ typedef struct gp_conn_geom {
     uint32_t reserved;
 } gp_conn_geom_t;
 
+/* A combination as the calls of a communicator find it. */
+typedef struct gp_set_desc {
+    gp_status_t status;   /* GP_OK: geom is what it has, or will have, when it is connected */
+    uint32_t used;        /* automatic choices lead to it */
+    const char *reason;   /* of another status; static text */
+    gp_conn_geom_t geom;
+} gp_set_desc_t;
+
+/* All of a communicator and class that does not depend on the call. */
+typedef struct gp_sets {
+    gp_set_desc_t of[3][GP_PROTO_COUNT]; /* [GP_ALGO_CUSTOM] */
+} gp_sets_t;
+
 typedef struct gp_plan {
     uint32_t algorithm;   /* gp_algorithm_t */
     uint32_t protocol;    /* gp_protocol_t */
@@ -97,13 +110,21 @@ gp_status_t gp_plan_conn_geom(const gp_comm_desc_t *comm, const gp_params_t *par
                               const char **reason);
 
 /*
- * Plan one call: count >= 1 elements. Pure; cheap enough for every call, but callers cache it.
+ * Plan one call: count >= 1 elements. Pure. Callers that plan often use gp_plan_sets() and _make_from().
  * A rule of the tuning file comes before the automatic choice, but not before what the user forced.
  * If it is not allowed on this communicator the automatic choice is used, and plan->reason says so.
  * GP_DECLINED with *reason when (type, op) is not ours or a forced choice cannot be honoured.
  */
 gp_status_t gp_plan_make(const gp_comm_desc_t *comm, const gp_params_t *params, uint64_t count,
                          gp_type_t type, gp_op_t op, gp_plan_t *plan, const char **reason);
+
+/* What gp_plan_make() works out first; some 100 us. Pure. */
+void gp_plan_sets(const gp_comm_desc_t *comm, const gp_params_t *params, gp_sets_t *sets);
+
+/* gp_plan_make() with it: a microsecond. sets: of the same comm and params. */
+gp_status_t gp_plan_make_from(const gp_comm_desc_t *comm, const gp_params_t *params,
+                              const gp_sets_t *sets, uint64_t count, gp_type_t type, gp_op_t op,
+                              gp_plan_t *plan, const char **reason);
 
 /* One line, machine readable key=value pairs, of what a plan will do. Returns snprintf's result. */
 int gp_plan_print(const gp_plan_t *plan, char *text, size_t text_bytes);

@@ -40,8 +40,7 @@ void gp_program_free(gp_program_t *program)
     free(program);
 }
 
-/* Node that holds a position: the last one that begins at or before it. */
-static uint32_t node_of(const gp_layout_t *layout, uint32_t position)
+uint32_t gp_node_at(const gp_layout_t *layout, uint32_t position)
 {
     uint32_t low = 0, high = layout->n_nodes;
 
@@ -65,7 +64,7 @@ uint32_t gp_rank_at(const gp_shape_t *shape, uint32_t channel, uint32_t position
     if (NULL == layout) {
         return position;
     }
-    node = node_of(layout, position);
+    node = gp_node_at(layout, position);
     begin = layout->first[node];
     size = layout->first[node + 1] - begin;
     return layout->order[begin + (position - begin + channel / 2) % size];
@@ -79,10 +78,14 @@ uint32_t gp_position_of(const gp_shape_t *shape, uint32_t channel, uint32_t rank
     if (NULL == layout) {
         return rank;
     }
+    /* Ranks mostly lie in order, where this is no search. */
+    if (layout->order[rank] == rank) {
+        at = rank;
+    }
     while (layout->order[at] != rank) {
         at++;
     }
-    node = node_of(layout, at);
+    node = gp_node_at(layout, at);
     begin = layout->first[node];
     size = layout->first[node + 1] - begin;
     return begin + (at - begin + size - channel / 2 % size) % size;

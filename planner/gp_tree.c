@@ -105,12 +105,9 @@ static node_t tree_of(uint32_t n, uint32_t rank, int second)
 static node_t over_nodes(const gp_shape_t *shape, uint32_t rank, uint32_t channel, int second)
 {
     const uint32_t *first = shape->layout->first;
-    uint32_t at = gp_position_of(shape, channel, rank), k = 0;
+    uint32_t at = gp_position_of(shape, channel, rank), k = gp_node_at(shape->layout, at);
     node_t t = {NO_NODE, {NO_NODE, NO_NODE, NO_NODE}, 0}, of_nodes;
 
-    while (first[k + 1] <= at) {
-        k++;
-    }
     if (at + 1 < first[k + 1]) {
         t.children[t.n_children++] = gp_rank_at(shape, channel, at + 1);
     }

@@ -1,12 +1,15 @@
 /*
- * gp_shm.c - the arena of POSIX shared memory.
+ * gp_shm.c - the arena of shared host memory.
  *
- * Owns one segment per piece: it is created exclusively with mode 0600 under a name nobody can guess,
- * opened by the peers that the handle names it to, and unlinked as soon as all have it. A segment is a
- * whole piece because a later peer could no longer open a segment whose name is gone.
+ * Owns one segment per piece: memory without a name (memfd), which peers open through the owner's file
+ * descriptor (/proc/PID/fd) that the handle tells them; it is closed when all have it. Nothing is left
+ * behind whenever and however a process ends, and a container's small /dev/shm is no limit. Where the
+ * kernel refuses that, a segment in /dev/shm: created exclusively with mode 0600 under a name nobody can
+ * guess and unlinked as soon as all have it. A segment is a whole piece because a later peer could no
+ * longer open one whose descriptor is closed.
  *
- * Memory is reserved when the piece is allocated: a full /dev/shm is an error here, not a bus error in
- * the middle of a call.
+ * Memory is reserved when the piece is allocated: too little is an error here, not a bus error in the
+ * middle of a call.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -36,6 +39,7 @@ typedef struct segment {
     void *ptr;
     uint64_t bytes;
     uint64_t id;
+    int fd;                /* of memory without a name, until all peers have it; else -1 */
     int named;             /* the name still exists */
     char name[SHM_NAME_BYTES];
 } segment_t;
@@ -53,6 +57,8 @@ typedef struct mapping {
 /* What a handle's opaque bytes hold. */
 typedef struct shm_handle {
     uint64_t bytes;
+    int32_t pid;           /* whose descriptor, where name is empty */
+    int32_t fd;
     char name[SHM_NAME_BYTES];
 } shm_handle_t;
 
@@ -83,19 +89,59 @@ static void random_bytes(void *p, size_t bytes)
     }
 }
 
+/* Peers cannot open it any more. */
 static void segment_drop_name(segment_t *s)
 {
     if (s->named) {
         shm_unlink(s->name);
         s->named = 0;
     }
+    if (s->fd >= 0) {
+        close(s->fd);
+        s->fd = -1;
+    }
+}
+
+/* Memory that can be had without swapping; UINT64_MAX where the system does not tell. */
+static uint64_t available_bytes(void)
+{
+    FILE *f = fopen("/proc/meminfo", "r");
+    unsigned long long kib = 0;
+    char line[128];
+
+    while (NULL != f && NULL != fgets(line, sizeof(line), f)) {
+        if (1 == sscanf(line, "MemAvailable: %llu kB", &kib)) {
+            break;
+        }
+    }
+    if (NULL != f) {
+        fclose(f);
+    }
+    return kib > 0 ? 1024 * (uint64_t) kib : UINT64_MAX;
+}
+
+/* A new segment of no size: its descriptor, or -1 with errno. */
+static int segment_open(segment_t *s)
+{
+    uint64_t secret[2];
+    int fd = memfd_create("gpuproto", MFD_CLOEXEC);
+
+    s->fd = fd;
+    if (fd >= 0) {
+        return fd;
+    }
+    random_bytes(secret, sizeof(secret));
+    snprintf(s->name, sizeof(s->name), "/gpuproto-%u-%016llx%016llx", (unsigned) getuid(),
+             (unsigned long long) secret[0], (unsigned long long) secret[1]);
+    fd = shm_open(s->name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    s->named = fd >= 0;
+    return fd;
 }
 
 static gp_status_t shm_alloc(gp_arena_t *base, uint64_t bytes, gp_mem_t *mem)
 {
     shm_arena_t *a = (shm_arena_t *) base;
     segment_t *s = calloc(1, sizeof(*s));
-    uint64_t secret[2];
     int fd, rc;
 
     bytes = (bytes + SHM_ALIGN - 1) / SHM_ALIGN * SHM_ALIGN;
@@ -103,32 +149,36 @@ static gp_status_t shm_alloc(gp_arena_t *base, uint64_t bytes, gp_mem_t *mem)
         gp_log(GP_LOG_ERROR, "shared memory: out of host memory");
         return GP_ERR_NO_MEMORY;
     }
-    random_bytes(secret, sizeof(secret));
-    snprintf(s->name, sizeof(s->name), "/gpuproto-%u-%016llx%016llx", (unsigned) getuid(),
-             (unsigned long long) secret[0], (unsigned long long) secret[1]);
-    fd = shm_open(s->name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    s->fd = -1;
+    if (bytes > available_bytes() / 2) {
+        gp_log(GP_LOG_ERROR, "shared memory: %llu bytes are more than half of what this host has "
+               "left (lower coll_gpuproto_max_fifo_mib)", (unsigned long long) bytes);
+        free(s);
+        return GP_ERR_NO_MEMORY;
+    }
+    fd = segment_open(s);
     if (fd < 0) {
-        gp_log(GP_LOG_ERROR, "shared memory: cannot create a segment in /dev/shm: %s",
-               strerror(errno));
+        gp_log(GP_LOG_ERROR, "shared memory: cannot create a segment: %s", strerror(errno));
         goto err_segment;
     }
     /* New memory is zero, as the arena promises. */
     rc = 0 != ftruncate(fd, (off_t) bytes) ? errno : posix_fallocate(fd, 0, (off_t) bytes);
     if (0 != rc) {
-        gp_log(GP_LOG_ERROR, "shared memory: cannot reserve %llu bytes in /dev/shm: %s (enlarge "
-               "/dev/shm or lower coll_gpuproto_max_fifo_mib)", (unsigned long long) bytes,
-               strerror(rc));
-        goto err_name;
+        gp_log(GP_LOG_ERROR, "shared memory: cannot reserve %llu bytes: %s (lower "
+               "coll_gpuproto_max_fifo_mib%s)", (unsigned long long) bytes, strerror(rc),
+               s->named ? ", or enlarge /dev/shm" : "");
+        goto err_fd;
     }
     s->ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (MAP_FAILED == s->ptr) {
         gp_log(GP_LOG_ERROR, "shared memory: cannot map %llu bytes: %s", (unsigned long long) bytes,
                strerror(errno));
-        goto err_name;
+        goto err_fd;
     }
-    close(fd);
+    if (s->named) {
+        close(fd);
+    }
     s->bytes = bytes;
-    s->named = 1;
     pthread_mutex_lock(&a->lock);
     s->id = a->next_id++;
     s->next = a->segments;
@@ -140,9 +190,11 @@ static gp_status_t shm_alloc(gp_arena_t *base, uint64_t bytes, gp_mem_t *mem)
     mem->extent = s;
     return GP_OK;
 
-err_name:
-    shm_unlink(s->name);
-    close(fd);
+err_fd:
+    if (s->named) {
+        close(fd);
+    }
+    segment_drop_name(s);
 err_segment:
     free(s);
     return GP_ERR_SYSTEM;
@@ -176,6 +228,8 @@ static gp_status_t shm_export(gp_arena_t *base, const gp_mem_t *mem, gp_handle_t
     memset(handle, 0, sizeof(*handle));
     memset(&h, 0, sizeof(h));
     h.bytes = s->bytes;
+    h.pid = (int32_t) getpid();
+    h.fd = s->fd;
     memcpy(h.name, s->name, sizeof(h.name));
     handle->process = a->process;
     handle->extent = s->id;
@@ -197,10 +251,16 @@ static gp_status_t map_peer(shm_arena_t *a, const gp_handle_t *handle, void **ba
     }
     memcpy(&h, handle->bytes, sizeof(h));
     h.name[sizeof(h.name) - 1] = '\0';
-    fd = shm_open(h.name, O_RDWR | O_CLOEXEC, 0);
+    if ('\0' == h.name[0]) {
+        snprintf(h.name, sizeof(h.name), "/proc/%d/fd/%d", (int) h.pid, (int) h.fd);
+        fd = open(h.name, O_RDWR | O_CLOEXEC);
+    } else {
+        fd = shm_open(h.name, O_RDWR | O_CLOEXEC, 0);
+    }
     if (fd < 0) {
         gp_log(GP_LOG_ERROR, "shared memory: cannot open a peer's segment %s: %s (do all ranks see "
-               "the same /dev/shm, as the same user?)", h.name, strerror(errno));
+               "the same processes and /dev/shm, as the same user? If not: coll_gpuproto_host_id)",
+               h.name, strerror(errno));
         goto err_mapping;
     }
     if (0 != fstat(fd, &st) || (uint64_t) st.st_size != h.bytes) {

@@ -3,7 +3,7 @@
  *
  * Owns: the bootstrap callbacks (so that tests need no MPI), the arena (memory that peers can map) and
  * the connection set (all connections of one algorithm and protocol of one communicator and class).
- * The set is generic; an arena is one of shm (host memory, POSIX shared memory), ipc (device memory,
+ * The set is generic; an arena is one of shm (host memory that processes share), ipc (device memory,
  * CUDA IPC), or a test's own.
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -124,9 +124,9 @@ gp_status_t gp_connset_create(const gp_connset_desc_t *desc, gp_arena_t *arena,
 void gp_connset_destroy(gp_connset_t *set, int quarantine);
 
 /*
- * The process's shared-memory arena (host memory). Created at first call, destroyed by
- * gp_shm_arena_finalize(). Segments are named so that no two jobs or users can meet, created with mode
- * 0600 and unlinked as soon as all have attached.
+ * The process's arena of shared host memory. Created at first call, destroyed by gp_shm_arena_finalize().
+ * Segments have no names where the kernel allows that (memfd); else names that no two jobs or users share,
+ * mode 0600, unlinked as soon as all have attached.
  */
 gp_status_t gp_shm_arena(gp_arena_t **arena_p);
 void gp_shm_arena_finalize(void);

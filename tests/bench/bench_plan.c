@@ -3,7 +3,7 @@
  *
  * Method: for each number of ranks, the best of 5 rounds of
  *   set    connection geometry of all nine combinations and this rank's programs of the chosen set
- *   plan   gp_plan_make() of 1,000 different sizes
+ *   plan   gp_plan_make_from() of 1,000 different sizes
  * on one core. A repeated call does neither: the component finds its plan in a table
  * (coll_gpuproto_allreduce.c), which is timed here as the same hash and comparison.
  *
@@ -67,15 +67,18 @@ static double set_us(const gp_comm_desc_t *comm, const gp_params_t *params)
 
 static double plan_us(const gp_comm_desc_t *comm, const gp_params_t *params)
 {
-    double begin = now_us();
+    gp_sets_t sets;
+    double begin;
 
+    gp_plan_sets(comm, params, &sets);
+    begin = now_us();
     for (uint64_t i = 0; i < PLANS; i++) {
         gp_plan_t plan;
         const char *reason;
 
         need(GP_OK
-                 == gp_plan_make(comm, params, 1 + i * i * i, GP_TYPE_F32, GP_OP_SUM, &plan,
-                                 &reason),
+                 == gp_plan_make_from(comm, params, &sets, 1 + i * i * i, GP_TYPE_F32, GP_OP_SUM,
+                                      &plan, &reason),
              "a plan");
     }
     return (now_us() - begin) / PLANS;
