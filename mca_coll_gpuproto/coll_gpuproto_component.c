@@ -184,7 +184,11 @@ static void check_params(void)
     range_check("coll_gpuproto_max_channels", &COMPONENT->max_channels, 0, 64, 0);
     range_check("coll_gpuproto_threads", &COMPONENT->threads, 0, 1024, 0);
     if (0 != COMPONENT->threads % 32) {
-        range_check("coll_gpuproto_threads (a multiple of 32)", &COMPONENT->threads, 0, 0, 0);
+        char text[32];
+
+        snprintf(text, sizeof(text), "%d", COMPONENT->threads);
+        bad_value("coll_gpuproto_threads", text, "multiples of 32 up to 1024", "0");
+        COMPONENT->threads = 0;
     }
     range_check("coll_gpuproto_max_fifo_mib", &COMPONENT->max_fifo_mib, 1, 65536,
                 MAX_FIFO_MIB_DEFAULT);

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* FIFO memory that this rank gave to the class's connections so far. */
 static size_t fifo_bytes(const mca_coll_gpuproto_class_t *cls)
@@ -46,6 +47,15 @@ void mca_coll_gpuproto_trace(const mca_coll_gpuproto_module_t *m,
             (double) plan->predicted_ns / 1000, fifo_bytes(cls), reason);
 }
 
+/* The same arguments as the topics of the help file take, for when the file is not where it should be. */
+static const char *const short_texts[][2] = {
+    {"bad value", "%s: the value \"%s\" is not allowed (%s), %s is used"},
+    {"tuning file", "%s: \"%s\" cannot be read: %s"},
+    {"declined", "communicator %u: allreduce is declined: %s"},
+    {"call failed", "communicator %u, rank %d: an allreduce was given up, it waited for: %s (%d)"},
+    {"still failed", "communicator %u: an earlier allreduce was given up, it waited for: %s"},
+};
+
 /*
  * Not opal_show_help(): it hands the text to mpirun, which loses it when the job ends soon after, and
  * folds the second message of a topic into a count.
@@ -61,9 +71,17 @@ void mca_coll_gpuproto_say(const char *topic, ...)
     if (NULL != text) {
         fprintf(stderr, "%s", text);
         free(text);
-    } else {
-        fprintf(stderr, "coll/gpuproto: %s (the file " MCA_COLL_GPUPROTO_HELP " is missing)\n",
-                topic);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(short_texts) / sizeof(short_texts[0]); i++) {
+        if (0 == strcmp(topic, short_texts[i][0])) {
+            char line[512];
+
+            va_start(args, topic);
+            vsnprintf(line, sizeof(line), short_texts[i][1], args);
+            va_end(args);
+            fprintf(stderr, "coll/gpuproto: %s\n", line);
+        }
     }
 }
 

@@ -214,6 +214,10 @@ fi
     says "auto, ring, tree or flat" "and what is allowed"
     says "0 to 64" "and the range of a number"
 
+    GP_EXPECT=ours GPUPROTO_HELP_DIR=/nonexistent run 60 "threads that are no multiple of 32" -n 2 $on \
+        --mca coll_gpuproto_threads 33 "$prog" expect
+    says "coll_gpuproto_threads.*33.*multiples of 32" "the message is whole without the help file"
+
     # Trace.
     GP_EXPECT=ours run 60 "trace" -n 2 $on --mca coll_gpuproto_trace 1 "$prog" expect
     says "gpuproto-trace rank=0 comm=0 seq=.* op=MPI_SUM type=MPI_FLOAT count=1000 bytes=4000 algorithm=" \
