@@ -74,6 +74,7 @@ static void explain_geometry(const gp_comm_desc_t *comm, const gp_params_t *para
                              const gp_plan_t *plan)
 {
     const gp_geom_t *g = &plan->geom;
+    uint64_t chunk_bytes = g->chunk_elems * g->elem_bytes;
     const char *reason;
     gp_conn_geom_t c;
 
@@ -92,7 +93,7 @@ static void explain_geometry(const gp_comm_desc_t *comm, const gp_params_t *para
     printf("  %llu loops of %u chunks of %llu elements (%llu bytes; the last loop: %llu "
            "elements)\n",
            (unsigned long long) g->loops, g->n_chunks, (unsigned long long) g->chunk_elems,
-           (unsigned long long) (g->chunk_elems * g->elem_bytes),
+           (unsigned long long) chunk_bytes,
            (unsigned long long) g->last_chunk_elems);
 }
 
@@ -117,7 +118,7 @@ static void list_tree(const uint32_t *parents, uint32_t n, uint32_t rank, uint32
 static void explain_programs(const gp_comm_desc_t *comm, const gp_plan_t *plan)
 {
     gp_shape_t shape = {plan->algorithm, comm->n_ranks, 2, 1, NULL};
-    uint32_t parents[MOST_LISTED_RANKS];
+    uint32_t parents[MOST_LISTED_RANKS] = {0};
     layout_t l;
 
     if (GP_ALGO_FLAT == plan->algorithm || comm->n_ranks < 2

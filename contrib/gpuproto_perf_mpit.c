@@ -86,9 +86,11 @@ static int attach(int v, int n)
 
 int perf_mpit_open(MPI_Comm comm)
 {
-    int provided, n, v;
+    int level = MPI_THREAD_SINGLE, provided, n, v;
 
-    if (MPI_SUCCESS != MPI_T_init_thread(MPI_THREAD_SINGLE, &provided)) {
+    /* Open MPI takes the level of this call for that of the whole library. */
+    MPI_Query_thread(&level);
+    if (MPI_SUCCESS != MPI_T_init_thread(level, &provided)) {
         return 0;
     }
     mpit.initialized = 1;

@@ -19,7 +19,7 @@ typedef struct gp_net_link {
     uint64_t peer_id;
     uint32_t protocol;
     uint32_t is_send;
-    uint32_t heard;       /* the peer's hello */
+    uint32_t heard;       /* the peer's hello; by whoever progresses the net */
     uint32_t reserved;
     uint64_t moved;       /* send: steps given to the net; receive: heads told to the peer */
     uint64_t posted;      /* messages given to the net */
@@ -35,6 +35,20 @@ struct gp_net_set {
     uint64_t first_id;
 };
 
+static void enter(gp_net_t *net)
+{
+    if (NULL != net->enter) {
+        net->enter(net);
+    }
+}
+
+static void leave(gp_net_t *net)
+{
+    if (NULL != net->leave) {
+        net->leave(net);
+    }
+}
+
 gp_status_t gp_net_set_create(gp_net_t *net, uint32_t protocol, uint32_t n_links,
                               gp_net_set_t **set_p, uint64_t *first_id)
 {
@@ -47,23 +61,28 @@ gp_status_t gp_net_set_create(gp_net_t *net, uint32_t protocol, uint32_t n_links
     set->net = net;
     set->n_links = n_links;
     set->links = calloc(n_links > 0 ? n_links : 1, sizeof(*set->links));
-    if (net->n_links + n_links > net->room) {
-        net->room = 2 * (net->n_links + n_links);
-        grown = realloc(net->links, net->room * sizeof(*net->links));
-        if (NULL == grown) {
-            net->room = net->n_links;
-            goto err_memory;
-        }
-        net->links = grown;
-    }
     if (NULL == set->links) {
         goto err_memory;
     }
-    set->first_id = net->n_links;
     for (uint32_t i = 0; i < n_links; i++) {
         set->links[i].protocol = protocol;
+    }
+    enter(net);
+    if (net->n_links + n_links > net->room) {
+        grown = realloc(net->links, 2 * (net->n_links + n_links) * sizeof(*net->links));
+        if (NULL == grown) {
+            leave(net);
+            goto err_memory;
+        }
+        net->room = 2 * (net->n_links + n_links);
+        net->links = grown;
+    }
+    set->first_id = net->n_links;
+    /* From now on a hello may come, though gp_net_set_add() has not been called yet. */
+    for (uint32_t i = 0; i < n_links; i++) {
         net->links[net->n_links++] = &set->links[i];
     }
+    leave(net);
     *first_id = set->first_id;
     *set_p = set;
     return GP_OK;
@@ -79,13 +98,23 @@ err_memory:
 
 void gp_net_set_destroy(gp_net_set_t *set)
 {
+    uint64_t owed = 0;
+
     if (NULL == set) {
         return;
     }
+    enter(set->net);
     for (uint32_t i = 0; i < set->n_links; i++) {
         set->net->links[set->first_id + i] = NULL;
+        owed += set->links[i].posted - gp_load_acquire_u64(&set->links[i].done);
     }
-    free(set->links);
+    leave(set->net);
+    if (0 == owed) {
+        free(set->links);
+    } else {
+        gp_log(GP_LOG_DEBUG, "%s: links go with %llu messages under way: their memory stays",
+               set->net->name, (unsigned long long) owed);
+    }
     free(set);
 }
 
@@ -93,11 +122,13 @@ void gp_net_set_add(gp_net_set_t *set, gp_conn_t *conn, int is_send, void *ep, u
 {
     link_t *l = &set->links[set->n_added++];
 
+    enter(set->net);
     l->conn = conn;
     l->ep = ep;
     l->peer_id = peer_id;
     l->is_send = is_send ? 1 : 0;
     l->moved = conn->step; /* both counters start at the first step */
+    leave(set->net);
 }
 
 static gp_status_t post(gp_net_set_t *set, link_t *l, gp_net_kind_t kind, uint64_t step,
@@ -125,7 +156,7 @@ gp_status_t gp_net_set_hello(gp_net_set_t *set)
 int gp_net_set_ready(const gp_net_set_t *set)
 {
     for (uint32_t i = 0; i < set->n_added; i++) {
-        if (!set->links[i].heard) {
+        if (0 == gp_load_acquire_u32(&set->links[i].heard)) {
             return 0;
         }
     }
@@ -176,7 +207,7 @@ gp_status_t gp_net_set_settled(gp_net_set_t *set)
         const link_t *l = &set->links[i];
         uint64_t now = gp_load_relaxed_u64(l->is_send ? l->conn->tail : l->conn->head);
 
-        if (now != l->moved || l->posted != l->done) {
+        if (now != l->moved || l->posted != gp_load_acquire_u64(&l->done)) {
             return GP_AGAIN;
         }
     }
@@ -241,9 +272,12 @@ gp_status_t gp_net_deliver(gp_net_t *net, const gp_net_header_t *h, const void *
         gp_log(GP_LOG_DEBUG, "%s: message for link %" PRIu64 ", which is gone", net->name, h->id);
         return GP_OK;
     }
+    if (NULL == l->conn && GP_NET_HELLO != h->kind) {
+        return refuse(net, h, "before the connection was made");
+    }
     switch (h->kind) {
     case GP_NET_HELLO:
-        l->heard = 1;
+        gp_store_release_u32(&l->heard, 1);
         return GP_OK;
     case GP_NET_SLOT:
         return l->is_send ? refuse(net, h, "sent to a sender") : take_slot(net, l, h, data);

@@ -44,8 +44,9 @@ struct gp_net_link;
 struct gp_net {
     const char *name;
     /*
-     * Send header and wire bytes to ep; never waits. *done is incremented when the bytes may change. Errors
-     * are logged: GP_ERR_PEER when that process cannot be reached any more.
+     * Send header and wire bytes to ep; never waits. *done is incremented (released, by whoever
+     * progresses) when the bytes may change. Errors are logged: GP_ERR_PEER when that process cannot be
+     * reached any more.
      */
     gp_status_t (*send)(gp_net_t *net, void *ep, const gp_net_header_t *header, const void *data,
                         uint64_t *done);
@@ -53,6 +54,12 @@ struct gp_net {
     gp_status_t (*progress)(gp_net_t *net, int *moved);
     /* GP_OK: nothing that was sent is left in this process. GP_AGAIN: progress. */
     gp_status_t (*flush)(gp_net_t *net);
+    /*
+     * Where several threads may be in progress(): keep them out of the links while they change. May be
+     * NULL. Never held across a wait; progress() calls gp_net_deliver() inside.
+     */
+    void (*enter)(gp_net_t *net);
+    void (*leave)(gp_net_t *net);
     struct gp_net_link **links; /* [n_links] by id; NULL: gone */
     uint64_t n_links;
     uint64_t room;
@@ -73,6 +80,7 @@ typedef struct gp_net_set gp_net_set_t;
  */
 gp_status_t gp_net_set_create(gp_net_t *net, uint32_t protocol, uint32_t n_links,
                               gp_net_set_t **set_p, uint64_t *first_id);
+/* What is still being sent keeps the memory of its link; the slots it sends from are the caller's. */
 void gp_net_set_destroy(gp_net_set_t *set);
 
 /* The next link: our end, and how to reach the other: endpoint and its id there. */

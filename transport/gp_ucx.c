@@ -111,7 +111,7 @@ static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 
 static void is_over(sent_t *s)
 {
-    ++*s->done;
+    gp_store_release_u64(s->done, *s->done + 1); /* with gp_net_set_settled() */
     s->next = s->ucx->spare;
     s->ucx->spare = s;
 }
@@ -232,6 +232,16 @@ static gp_status_t ucx_flush(gp_net_t *net)
     return status;
 }
 
+static void ucx_enter(gp_net_t *net)
+{
+    lock((ucx_t *) net);
+}
+
+static void ucx_leave(gp_net_t *net)
+{
+    unlock((ucx_t *) net);
+}
+
 /* The library at hand must not be older than what we were compiled with: it only warns. */
 static gp_status_t check_version(void)
 {
@@ -309,6 +319,8 @@ static gp_status_t ucx_create(int threads, ucx_t **u_p)
     u->base.send = ucx_send;
     u->base.progress = ucx_progress;
     u->base.flush = ucx_flush;
+    u->base.enter = ucx_enter;
+    u->base.leave = ucx_leave;
     rc = ucp_config_read("GPUPROTO", NULL, &config);
     if (UCS_OK != rc) {
         status = fail("ucp_config_read", rc);

@@ -75,7 +75,7 @@ static void leave(message_t *m)
         memcpy(m->data, m->source, m->header.wire_bytes);
     }
     m->left = 1;
-    ++*m->done;
+    gp_store_release_u64(m->done, *m->done + 1);
 }
 
 static gp_status_t fake_progress(gp_net_t *net, int *moved)

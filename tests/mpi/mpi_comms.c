@@ -217,7 +217,7 @@ void mc_threads(void)
 
     MPI_Query_thread(&provided);
     if (provided < MPI_THREAD_MULTIPLE) {
-        printf("SKIP no MPI_THREAD_MULTIPLE\n");
+        mc_fail("no MPI_THREAD_MULTIPLE: level %d", provided);
         return;
     }
     for (int t = 0; t < 2; t++) {
