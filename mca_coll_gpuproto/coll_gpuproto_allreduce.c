@@ -191,7 +191,8 @@ static int run_host(mca_coll_gpuproto_module_t *m, mca_coll_gpuproto_class_t *cl
         }
         idle++;
         gp_cpu_relax();
-        if (cls->yield && 0 == idle % POLLS_PER_YIELD) {
+        /* A net's interrupts want a core too, and a poll of it takes long enough. */
+        if (cls->yield && (NULL != far || 0 == idle % POLLS_PER_YIELD)) {
             sched_yield();
         }
         if (0 == idle % POLLS_PER_PROGRESS) {

@@ -65,6 +65,11 @@ void mc_bottom(void);
 void mc_stuck_first(void);
 void mc_warned(void);
 
+/* mpi_net.c */
+void mc_net(void);
+void mc_random_calls(void);
+void mc_cut(void);
+
 /* mpi_kinds.c */
 void mc_kinds(void);
 

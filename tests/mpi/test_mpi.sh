@@ -243,7 +243,7 @@ fi
         # Other jobs may come and go: what this one left stays.
         sleep 1
         [ "$status" != 0 ] && [ "$status" != 124 ] \
-            && [ -z "$(find /dev/shm -name 'gpuproto-*' | grep -vxF "$before")" ]
+            && ! find /dev/shm -name 'gpuproto-*' | grep -qvxF "$before"
         tap_result $? "a killed rank ends the job and leaves no segment"
     fi
 }
