@@ -62,6 +62,9 @@ static int drained(const mca_coll_gpuproto_class_t *cls, const mca_coll_gpuproto
             uint64_t want = set->loops[c] * set->programs[c]->send[i].uses;
             uint64_t head = 0;
 
+            if (GP_PATH_NET == set->conns->send[c][i].path) {
+                continue; /* only this process writes there */
+            }
             if (MCA_COLL_GPUPROTO_CLASS_HOST == cls->id) {
                 head = gp_load_acquire_u64(set->conns->send[c][i].head);
             } else if (GP_OK
@@ -73,7 +76,7 @@ static int drained(const mca_coll_gpuproto_class_t *cls, const mca_coll_gpuproto
             }
         }
     }
-    return 1;
+    return NULL == set->conns->far || GP_AGAIN != gp_net_set_settled(set->conns->far);
 }
 
 static void set_destroy(const mca_coll_gpuproto_class_t *cls, mca_coll_gpuproto_set_t *set)

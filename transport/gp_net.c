@@ -168,6 +168,15 @@ static unsigned char *slot_at(const gp_conn_t *conn, uint64_t step)
     return conn->slots + (uint64_t) gp_slot_of(step, conn->n_slots) * conn->slot_bytes;
 }
 
+/*
+ * Steps that the peer need not be told of yet. With half of the slots it has the other half and one, so no
+ * program that may run with two slots stops; and a call of few steps sends no message but its data.
+ */
+static uint64_t may_wait(const gp_conn_t *conn)
+{
+    return conn->n_slots / 2;
+}
+
 gp_status_t gp_net_set_progress(gp_net_set_t *set, int *moved)
 {
     gp_status_t status = set->net->progress(set->net, moved);
@@ -191,7 +200,7 @@ gp_status_t gp_net_set_progress(gp_net_set_t *set, int *moved)
         } else {
             uint64_t head = gp_load_acquire_u64(conn->head); /* with gp_simple_release() */
 
-            if (head != l->moved) {
+            if (head - l->moved >= may_wait(conn) && head != l->moved) {
                 status = post(set, l, GP_NET_HEAD, head, 0, NULL, 0);
                 l->moved = head;
                 *moved = 1;
@@ -206,8 +215,9 @@ gp_status_t gp_net_set_settled(gp_net_set_t *set)
     for (uint32_t i = 0; i < set->n_added; i++) {
         const link_t *l = &set->links[i];
         uint64_t now = gp_load_relaxed_u64(l->is_send ? l->conn->tail : l->conn->head);
+        uint64_t left = now - l->moved;
 
-        if (now != l->moved || l->posted != gp_load_acquire_u64(&l->done)) {
+        if ((left > 0 && (l->is_send || left >= may_wait(l->conn))) || l->posted != gp_load_acquire_u64(&l->done)) {
             return GP_AGAIN;
         }
     }

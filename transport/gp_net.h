@@ -10,7 +10,8 @@
  * A slot leaves when the executor has released `tail` behind it; it enters when all of it is there, then
  * `tail` is released. So connections over a net are gated by tail whatever the protocol, and lines need
  * not travel whole. Slots are accepted by their step, in any order. A mirror slot is written again when
- * the receiver's head says so: then it has arrived, so that the send is over as well.
+ * the receiver's head says so: then it has arrived, so that the send is over as well. Heads are told when
+ * half of the slots are free again, so that a short call sends nothing but its data.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -123,10 +123,13 @@ void gp_host_exec_destroy(gp_host_exec_t *e)
     free(e);
 }
 
-/* LL: would this call bring a send FIFO past the age at which old flags could be taken for new ones? */
+/*
+ * LL: would this call bring a send FIFO past the age at which old flags could be taken for new ones? Over a
+ * net nobody looks at flags before the tail says so.
+ */
 static int must_zero(const gp_host_exec_t *e, const gp_conn_t *conn, uint32_t uses)
 {
-    return GP_PROTO_LL == e->set->desc.protocol
+    return GP_PROTO_LL == e->set->desc.protocol && GP_PATH_NET != conn->path
            && conn->step + e->work.geom.loops * uses - conn->zeroed > GP_LL_ZERO_STEPS;
 }
 

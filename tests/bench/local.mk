@@ -42,3 +42,4 @@ EXTRA_DIST += tests/bench/gp_hardcoded.cu
 EXTRA_PROGRAMS += tests/bench/bench_plan
 tests_bench_bench_plan_SOURCES = tests/bench/bench_plan.c
 tests_bench_bench_plan_LDADD = planner/libgp_planner.la
+EXTRA_DIST += tests/bench/bench_hosts.sh
