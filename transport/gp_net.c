@@ -217,7 +217,9 @@ gp_status_t gp_net_set_settled(gp_net_set_t *set)
         uint64_t now = gp_load_relaxed_u64(l->is_send ? l->conn->tail : l->conn->head);
         uint64_t left = now - l->moved;
 
-        if ((left > 0 && (l->is_send || left >= may_wait(l->conn))) || l->posted != gp_load_acquire_u64(&l->done)) {
+        int owed = left > 0 && (l->is_send || left >= may_wait(l->conn));
+
+        if (owed || l->posted != gp_load_acquire_u64(&l->done)) {
             return GP_AGAIN;
         }
     }
