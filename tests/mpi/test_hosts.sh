@@ -31,7 +31,7 @@ case $("${OMPI_INFO:-ompi_info}" --version 2>/dev/null) in
 esac
 out=$(mktemp) || exit 99
 trap 'rm -f "$out"' EXIT
-timeout -k 5 60 "$top/tests/mpi/hosts.sh" -n 2 -- -n 2 hostname >"$out" 2>&1 </dev/null
+timeout -k 40 60 "$top/tests/mpi/hosts.sh" -n 2 -- -n 2 hostname >"$out" 2>&1 </dev/null
 status=$?
 if [ "$status" = 77 ]; then
     tap_skip_all "$(tail -n 1 "$out")"
@@ -40,11 +40,12 @@ fi
 tap_result $? "mpirun reaches two hosts"
 [ "$status" = 0 ] || tap_diag "$(head -n 10 "$out")"
 
+# hosts.sh is given time to clean up when it is ended: the machine may be busy.
 # hosts SECONDS DESCRIPTION HOSTS SLOTS MPIRUN-ARGUMENTS...
 hosts() {
     seconds=$1 what=$2 n=$3 slots=$4
     shift 4
-    timeout -k 5 "$seconds" "$top/tests/mpi/hosts.sh" -n "$n" -s "$slots" -- "$@" >"$out" 2>&1 \
+    timeout -k 40 "$seconds" "$top/tests/mpi/hosts.sh" -n "$n" -s "$slots" -- "$@" >"$out" 2>&1 \
         </dev/null
     status=$?
     tap_result "$status" "$what"
@@ -76,7 +77,7 @@ on="--mca coll gpuproto --mca coll_gpuproto_host_buffers 1"
 
     # A host is cut off with data under way: UCX does not notice, our time-out does. mpirun itself waits
     # for its lost daemon, and is ended from outside.
-    timeout -k 5 20 "$top/tests/mpi/hosts.sh" -n 2 -c 1:3 -- -n 2 $on --mca orte_enable_recovery 1 \
+    timeout -k 40 20 "$top/tests/mpi/hosts.sh" -n 2 -c 1:3 -- -n 2 $on --mca orte_enable_recovery 1 \
         --mca coll_gpuproto_timeout 4 "$prog" cut >"$out" 2>&1 </dev/null
     seconds=$(sed -n 's/.*rank 0: an error after \([0-9]*\)\..*/\1/p' "$out")
     [ -n "$seconds" ] && [ "$seconds" -lt 14 ]
